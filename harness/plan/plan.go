@@ -1,0 +1,274 @@
+package plan
+
+// Schema is the value of a plan's schema key.
+const Schema = "assay.plan/v1"
+
+// Experiment names the kind of comparison that a plan declares.
+type Experiment string
+
+// The experiments.
+const (
+	Concurrency Experiment = "concurrency"
+	Crossover   Experiment = "crossover"
+	Arrival     Experiment = "arrival"
+)
+
+// Role is an arm's side of the comparison.
+type Role string
+
+// One arm is the baseline, one the candidate.
+const (
+	Baseline  Role = "baseline"
+	Candidate Role = "candidate"
+)
+
+// Lane says how a request's length is decided.
+type Lane string
+
+// The lanes: Fixed forces an exact token count, Natural lets the model stop.
+const (
+	Fixed   Lane = "fixed"
+	Natural Lane = "natural"
+)
+
+// OnDisconnect says what a server does with a request whose client left.
+type OnDisconnect string
+
+// A server goes on with an abandoned request, or stops it. Unknown is for an
+// endpoint about which nobody can say.
+const (
+	Finish  OnDisconnect = "finish"
+	Cancel  OnDisconnect = "cancel"
+	Unknown OnDisconnect = "unknown"
+)
+
+// Plan is one experiment's declaration, with every default filled in. Its
+// fields stand in the order in which a frozen plan writes them.
+type Plan struct {
+	Schema     string     `yaml:"schema" json:"schema"`
+	Name       string     `yaml:"name" json:"name"`
+	Experiment Experiment `yaml:"experiment" json:"experiment"`
+	Labels     []string   `yaml:"labels" json:"labels"`
+	Seed       uint64     `yaml:"seed" json:"seed"`
+	// TimeScale is emulated seconds per second of this machine; 1 unless every
+	// arm is emulated. Timeouts are declared in emulated time and shrink with
+	// it; gates are in measured time and don't.
+	TimeScale float64  `yaml:"time_scale" json:"time_scale"`
+	Model     Model    `yaml:"model" json:"model"`
+	Arms      []Arm    `yaml:"arms" json:"arms"`
+	Workload  Workload `yaml:"workload" json:"workload"`
+	Sampling  Sampling `yaml:"sampling" json:"sampling"`
+	Schedule  Sweep    `yaml:"schedule" json:"schedule"`
+	Timeouts  Timeouts `yaml:"timeouts" json:"timeouts"`
+	Gates     Gates    `yaml:"gates" json:"gates"`
+	Claims    []Claim  `yaml:"claims" json:"claims"`
+}
+
+// Model is what both arms serve.
+type Model struct {
+	Name     string `yaml:"name" json:"name"`
+	Revision string `yaml:"revision" json:"revision"`
+	ServedAs string `yaml:"served_as" json:"served_as"` // the name requests carry
+}
+
+// Arm is one configuration under comparison.
+type Arm struct {
+	Name   string `yaml:"name" json:"name"`
+	Role   Role   `yaml:"role" json:"role"`
+	Engine Engine `yaml:"engine" json:"engine"`
+	// OnDisconnect is the declared behaviour towards clients that leave.
+	OnDisconnect OnDisconnect `yaml:"on_disconnect" json:"on_disconnect"`
+	// TokenIDs asks the engine for the ids of the tokens it returned
+	// (return_token_ids, known to vLLM from 0.10 on).
+	TokenIDs bool `yaml:"token_ids" json:"token_ids"`
+}
+
+// Engine is what an arm's server is: exactly one of its members is set.
+type Engine struct {
+	Container *Container `yaml:"container,omitempty" json:"container,omitempty"`
+	Process   *Process   `yaml:"process,omitempty" json:"process,omitempty"`
+	Endpoint  *Endpoint  `yaml:"endpoint,omitempty" json:"endpoint,omitempty"`
+	Emulated  *Emulated  `yaml:"emulated,omitempty" json:"emulated,omitempty"`
+	// Health is the path that answers 2xx once the server is ready.
+	Health string `yaml:"health" json:"health"`
+	// Metrics is the path of a Prometheus page with vLLM's gauges
+	// (vllm:num_requests_running, …_waiting), empty where there is none.
+	Metrics string `yaml:"metrics" json:"metrics"`
+}
+
+// Kind names the member that is set: "container", "process", "endpoint" or
+// "emulated".
+func (e Engine) Kind() string {
+	switch {
+	case e.Container != nil:
+		return "container"
+	case e.Process != nil:
+		return "process"
+	case e.Endpoint != nil:
+		return "endpoint"
+	default:
+		return "emulated"
+	}
+}
+
+// Container is a server in a container of this machine's Docker.
+type Container struct {
+	Image string `yaml:"image" json:"image"`
+	// Build names a folder under harness/engine/images from which the image is
+	// built where it is absent; empty: it is pulled.
+	Build      string            `yaml:"build,omitempty" json:"build,omitempty"`
+	Entrypoint []string          `yaml:"entrypoint,omitempty" json:"entrypoint,omitempty"`
+	Args       []string          `yaml:"args,omitempty" json:"args,omitempty"`
+	Env        map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
+	Mounts     []Mount           `yaml:"mounts,omitempty" json:"mounts,omitempty"`
+	ShmSize    Bytes             `yaml:"shm_size,omitempty" json:"shm_size,omitempty"`
+	Port       int               `yaml:"port" json:"port"` // inside the container
+	GPUs       GPUs              `yaml:"gpus" json:"gpus"`
+}
+
+// Mount is a volume or a folder of the host, seen in a container.
+type Mount struct {
+	Volume   string `yaml:"volume,omitempty" json:"volume,omitempty"` // a Docker volume's name, or
+	Source   string `yaml:"source,omitempty" json:"source,omitempty"` // a folder of the host
+	Target   string `yaml:"target" json:"target"`
+	ReadOnly bool   `yaml:"read_only" json:"read_only"`
+}
+
+// Process is a server started as a child of this process. ${PORT} in Command
+// and Env stands for the free port that the harness picked.
+type Process struct {
+	Command []string          `yaml:"command" json:"command"`
+	Env     map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
+	Dir     string            `yaml:"dir,omitempty" json:"dir,omitempty"`
+}
+
+// Endpoint is a server that somebody else runs.
+type Endpoint struct {
+	URL string `yaml:"url" json:"url"`
+	// APIKeyEnv names the environment variable that holds a bearer key; the
+	// key itself is written nowhere.
+	APIKeyEnv string `yaml:"api_key_env,omitempty" json:"api_key_env,omitempty"`
+}
+
+// Emulated is a server in this process that a scheduler model drives. Times
+// are emulated.
+type Emulated struct {
+	Parameters string   `yaml:"parameters" json:"parameters"` // a shipped set: "t4-naive", "t4-vllm"
+	Startup    Duration `yaml:"startup,omitempty" json:"startup,omitempty"`
+	Faults     []Fault  `yaml:"faults,omitempty" json:"faults,omitempty"`
+}
+
+// Fault is one declared misbehaviour of an emulated server.
+type Fault struct {
+	Kind string `yaml:"kind" json:"kind"`
+	// Requests are the arrival numbers, from 1, that it befalls; empty: all.
+	Requests []int `yaml:"requests,omitempty" json:"requests,omitempty"`
+	// After is the number of tokens, or for "exit" of requests, before it.
+	After int `yaml:"after,omitempty" json:"after,omitempty"`
+	// For is how long a stall lasts, in emulated time; 0: for good.
+	For Duration `yaml:"for,omitempty" json:"for,omitempty"`
+	// Status is the HTTP status of an "http_status" fault.
+	Status int `yaml:"status,omitempty" json:"status,omitempty"`
+}
+
+// Workload is what is asked.
+type Workload struct {
+	Prompts     string  `yaml:"prompts" json:"prompts"` // a shipped set: "eight"
+	MaxTokens   int     `yaml:"max_tokens" json:"max_tokens"`
+	Temperature float64 `yaml:"temperature" json:"temperature"`
+	Lane        Lane    `yaml:"lane" json:"lane"`
+}
+
+// Sampling pins the parameters whose defaults differ between engines.
+type Sampling struct {
+	TopP              float64 `yaml:"top_p" json:"top_p"`
+	RepetitionPenalty float64 `yaml:"repetition_penalty" json:"repetition_penalty"`
+}
+
+// Sweep is what runs, how often and in what order (the key schedule).
+type Sweep struct {
+	Tiers      []int  `yaml:"tiers" json:"tiers"`           // clients of a wave
+	Repeats    int    `yaml:"repeats" json:"repeats"`       // recorded waves a tier
+	Lifecycles int    `yaml:"lifecycles" json:"lifecycles"` // of each arm
+	Warmup     int    `yaml:"warmup" json:"warmup"`         // unrecorded-in-results requests before the first wave, one after the other
+	Settle     Settle `yaml:"settle" json:"settle"`
+}
+
+// Settle is how a server gets idle again before the next wave.
+type Settle struct {
+	// Idle is how long to wait for it; zero with None set.
+	Idle Duration `yaml:"idle,omitempty" json:"idle,omitempty"`
+	// None releases the wave onto whatever the last one left.
+	None bool `yaml:"none,omitempty" json:"none,omitempty"`
+}
+
+// Timeouts are every deadline of a run.
+type Timeouts struct {
+	Image   Duration `yaml:"image" json:"image"`     // pull or build
+	Ready   Duration `yaml:"ready" json:"ready"`     // started → healthy
+	Poll    Duration `yaml:"poll" json:"poll"`       // between two health polls
+	Connect Duration `yaml:"connect" json:"connect"` // dial and TLS of one attempt
+	Request Duration `yaml:"request" json:"request"` // sent → terminal of one attempt
+	Stop    Duration `yaml:"stop" json:"stop"`       // asked → killed
+}
+
+// Gates are eligibility rules decided before the run.
+type Gates struct {
+	// ClientLag is the most that the p99 of client lag over a wave's events
+	// may be, in measured time.
+	ClientLag Duration `yaml:"client_lag" json:"client_lag"`
+	// Coalesced is the largest share of a wave's events that may have come in
+	// a read with others.
+	Coalesced Percent `yaml:"coalesced" json:"coalesced"`
+	// ReleaseLag is the most that may lie between a wave's first and last
+	// sent_at, in measured time.
+	ReleaseLag Duration `yaml:"release_lag" json:"release_lag"`
+	// CarryOver says what a wave released onto a backlog is worth: "invalid"
+	// or "report".
+	CarryOver string `yaml:"carry_over" json:"carry_over"`
+	// Correctness: "none" in a concurrency plan.
+	Correctness string `yaml:"correctness" json:"correctness"`
+	// Identity: "report" compares outputs and says what it found, "require"
+	// makes unequal outputs ineligible, "none" does not compare.
+	Identity string `yaml:"identity" json:"identity"`
+}
+
+// Claim names a sentence that the experiment may support.
+type Claim string
+
+// The claims of a concurrency plan.
+const (
+	ClaimGoodput  Claim = "goodput"
+	ClaimFailures Claim = "failures"
+	ClaimTTFT     Claim = "ttft"
+)
+
+// Arm is the arm of that name, or nil.
+func (p *Plan) Arm(name string) *Arm {
+	for i := range p.Arms {
+		if p.Arms[i].Name == name {
+			return &p.Arms[i]
+		}
+	}
+	return nil
+}
+
+// WithRole is the arm that plays the role; every valid plan has one of each.
+func (p *Plan) WithRole(r Role) *Arm {
+	for i := range p.Arms {
+		if p.Arms[i].Role == r {
+			return &p.Arms[i]
+		}
+	}
+	return nil
+}
+
+// Emulated says whether an arm's server is emulated: then every number is.
+func (p *Plan) Emulated() bool {
+	for _, a := range p.Arms {
+		if a.Engine.Emulated != nil {
+			return true
+		}
+	}
+	return false
+}

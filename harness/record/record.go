@@ -1,0 +1,306 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// The schemas that records name; each is published under reports/schema.
+const (
+	RequestSchema     = "assay.request/v3"
+	WaveSchema        = "assay.wave/v1"
+	LifecycleSchema   = "assay.lifecycle/v1"
+	EnvironmentSchema = "assay.environment/v1"
+)
+
+// Outcome is how an attempt ended.
+type Outcome string
+
+// The outcomes. There is exactly one attempt at a request, so each is final.
+const (
+	OK           Outcome = "ok"
+	Timeout      Outcome = "timeout"       // the plan's request timeout passed
+	ConnectError Outcome = "connect_error" // no connection, or it broke before an answer
+	HTTPError    Outcome = "http_error"    // an HTTP status other than 200
+	StreamError  Outcome = "stream_error"  // the stream carried or met an error
+	Truncated    Outcome = "truncated"     // ended without [DONE] and without a finish reason
+	Cancelled    Outcome = "cancelled"     // this side gave up: interrupted, or never sent
+)
+
+// Outcomes lists them all, ok first.
+var Outcomes = []Outcome{OK, Timeout, ConnectError, HTTPError, StreamError, Truncated, Cancelled}
+
+// Provenance is where a value comes from.
+type Provenance string
+
+// The provenances.
+const (
+	ClientObserved Provenance = "client_observed"
+	KernelObserved Provenance = "kernel_observed"
+	EngineReported Provenance = "engine_reported"
+	DeviceReported Provenance = "device_reported"
+	Derived        Provenance = "derived"
+	Declared       Provenance = "declared"
+	Attested       Provenance = "attested"
+	Modelled       Provenance = "modelled"
+	Emulated       Provenance = "emulated"
+)
+
+// Sources of a token count, best first.
+const (
+	SourceTokenIDs  = "token_ids" // the engine returned the ids
+	SourceUsage     = "usage"     // the engine counted
+	SourceTokenizer = "tokenizer" // returned text tokenised again
+)
+
+// Event is one event of a stream that carried a token: its arrival as a
+// bracket, and how many tokens came with it. In JSON: [earliest, arrival,
+// tokens], the last null where the engine does not say.
+type Event struct {
+	Earliest int64 // ns on the lifecycle's clock: it can't have arrived before
+	Arrival  int64 // ns: it had arrived by then
+	Tokens   *int
+}
+
+// MarshalJSON writes the triple.
+func (e Event) MarshalJSON() ([]byte, error) {
+	if e.Tokens == nil {
+		return fmt.Appendf(nil, "[%d,%d,null]", e.Earliest, e.Arrival), nil
+	}
+	return fmt.Appendf(nil, "[%d,%d,%d]", e.Earliest, e.Arrival, *e.Tokens), nil
+}
+
+// UnmarshalJSON reads the triple and refuses any other length.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	var triple []*int64
+	if err := json.Unmarshal(data, &triple); err != nil {
+		return err
+	}
+	if len(triple) != 3 || triple[0] == nil || triple[1] == nil {
+		return fmt.Errorf("an event is [earliest ns, arrival ns, tokens or null], not %s", data)
+	}
+	*e = Event{Earliest: *triple[0], Arrival: *triple[1]}
+	if triple[2] != nil {
+		n := int(*triple[2])
+		e.Tokens = &n
+	}
+	return nil
+}
+
+// TimeSource says which clock an attempt's arrivals were read on.
+type TimeSource struct {
+	Provenance Provenance `json:"provenance"`       // kernel_observed or client_observed
+	BoundNS    int64      `json:"bound_ns"`         // how far a converted time can be off
+	Reason     string     `json:"reason,omitempty"` // why not the kernel's, where it is not
+}
+
+// Request is one attempt: a line of requests.jsonl. Times are ns on its
+// lifecycle's clock. A null has its reason in Nulls, under its JSON name.
+type Request struct {
+	Schema         string `json:"schema"`
+	PlanSHA256     string `json:"plan_sha256"`
+	ScheduleSHA256 string `json:"schedule_sha256"`
+	PreviousSHA256 string `json:"previous_sha256"` // of the line before, hex; 64 zeros on the first
+
+	Lifecycle   int    `json:"lifecycle"`
+	Pair        int    `json:"pair"`
+	Position    int    `json:"position"`
+	Arm         string `json:"arm"`
+	Lane        string `json:"lane"`
+	Wave        int    `json:"wave"` // number within the lifecycle
+	Tier        int    `json:"tier"`
+	Repeat      int    `json:"repeat"`
+	Ordinal     int    `json:"ordinal"`
+	PromptID    string `json:"prompt_id"`
+	InputSHA256 string `json:"input_sha256"` // of the request's body as sent
+	Warmup      bool   `json:"warmup"`
+
+	Outcome      Outcome `json:"outcome"`
+	Error        *string `json:"error"`
+	HTTPStatus   *int    `json:"http_status"`
+	FinishReason *string `json:"finish_reason"`
+
+	ScheduledAt  int64  `json:"scheduled_at_ns"`
+	SentAt       *int64 `json:"sent_at_ns"`
+	FirstTokenAt *int64 `json:"first_token_at_ns"`
+	LastTokenAt  *int64 `json:"last_token_at_ns"`
+	EndedAt      int64  `json:"ended_at_ns"`
+	Dial         *int64 `json:"dial_ns"`
+	TLS          *int64 `json:"tls_ns"`
+
+	Clock     TimeSource `json:"clock"`
+	Events    []Event    `json:"events"`
+	ClientLag []int64    `json:"client_lag_ns"`    // one for each event: the reader was that late, at most
+	Coalesced int        `json:"coalesced_events"` // events whose read brought others too
+
+	InputTokens        *int    `json:"input_tokens"`
+	InputTokensSource  *string `json:"input_tokens_source"`
+	OutputTokens       *int    `json:"output_tokens"`
+	OutputTokensSource *string `json:"output_tokens_source"`
+	UsageOutputTokens  *int    `json:"usage_output_tokens"` // the engine's own count, kept beside a better one
+	OutputTokenIDs     []int   `json:"output_token_ids"`
+	OutputText         string  `json:"output_text"`
+	ReceivedBytes      int64   `json:"received_bytes"`
+	AfterDone          int     `json:"events_after_done"`
+	Correct            *bool   `json:"correct"`
+
+	Nulls map[string]string `json:"nulls"`
+}
+
+// Settle is how the server was found idle before a wave.
+type Settle struct {
+	Rule    string `json:"rule"`    // "idle" or "none"
+	Method  string `json:"method"`  // "metrics" (the engine's own gauges), "probe", or "none"
+	From    int64  `json:"from_ns"` // when waiting began
+	Until   int64  `json:"until_ns"`
+	Idle    bool   `json:"idle"`    // seen idle
+	Running *int   `json:"running"` // the gauges at the last look
+	Waiting *int   `json:"waiting"`
+	Detail  string `json:"detail,omitempty"`
+}
+
+// ClientLoad is what the client itself did while a wave ran.
+type ClientLoad struct {
+	CPU        int64 `json:"cpu_ns"`     // user and system time of this process
+	GCPauses   int64 `json:"gc_pauses"`  // stop-the-world pauses
+	GCMax      int64 `json:"gc_max_ns"`  // the longest of them, by its histogram bucket's upper edge
+	Goroutines int   `json:"goroutines"` // at release
+}
+
+// Wave is one burst: a line of waves.jsonl.
+type Wave struct {
+	Schema         string `json:"schema"`
+	PlanSHA256     string `json:"plan_sha256"`
+	ScheduleSHA256 string `json:"schedule_sha256"`
+	PreviousSHA256 string `json:"previous_sha256"`
+
+	Lifecycle int    `json:"lifecycle"`
+	Arm       string `json:"arm"`
+	Number    int    `json:"number"`   // within the lifecycle's schedule
+	Executed  int    `json:"executed"` // from 1: place among the waves that this lifecycle really ran
+	Tier      int    `json:"tier"`
+	Repeat    int    `json:"repeat"`
+	Warmup    bool   `json:"warmup"`
+
+	// Status: "ran", "interrupted" (some attempts were cancelled) or
+	// "not_selected".
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+
+	Settle        *Settle           `json:"settle"`
+	CarryOver     *bool             `json:"carry_over"` // released onto a backlog; null where that can't be seen
+	ReleasedAt    *int64            `json:"released_at_ns"`
+	ReleaseLag    *int64            `json:"release_lag_ns"` // first to last sent_at
+	Attempts      int               `json:"attempts"`
+	ClockReadings *ClockReadings    `json:"clock_readings"`
+	Client        *ClientLoad       `json:"client"`
+	Nulls         map[string]string `json:"nulls"`
+}
+
+// ClockReadings are the bracketed readings around a wave.
+type ClockReadings struct {
+	Before  ClockReading `json:"before"`
+	After   ClockReading `json:"after"`
+	Stepped bool         `json:"stepped"` // the wall clock was stepped inside the wave
+}
+
+// ClockReading is one reading of both clocks.
+type ClockReading struct {
+	Before int64 `json:"before_ns"`
+	Wall   int64 `json:"wall_ns"`
+	After  int64 `json:"after_ns"`
+}
+
+// Moment is one phase of a lifecycle reached.
+type Moment struct {
+	Phase      string     `json:"phase"`
+	At         *int64     `json:"at_ns"`
+	Provenance Provenance `json:"provenance,omitempty"`
+	Reason     string     `json:"reason,omitempty"` // why At is null
+}
+
+// Fact is a value with its provenance, or null with the reason.
+type Fact struct {
+	Value      any        `json:"value"`
+	Provenance Provenance `json:"provenance,omitempty"`
+	Reason     string     `json:"reason,omitempty"`
+}
+
+// Exit is how a server ended.
+type Exit struct {
+	Code      *int     `json:"code"`
+	OOMKilled bool     `json:"oom_killed"`
+	Signal    string   `json:"signal,omitempty"`
+	Asked     bool     `json:"asked"`
+	Reason    string   `json:"reason,omitempty"`
+	LastLines []string `json:"last_lines,omitempty"` // only where it was not asked for
+}
+
+// Lifecycle is one server from invocation to removal: a line of
+// lifecycles.jsonl, written when it has ended.
+type Lifecycle struct {
+	Schema         string `json:"schema"`
+	PlanSHA256     string `json:"plan_sha256"`
+	ScheduleSHA256 string `json:"schedule_sha256"`
+	PreviousSHA256 string `json:"previous_sha256"`
+
+	Number   int    `json:"number"`   // in the schedule
+	Executed int    `json:"executed"` // from 1: place among the lifecycles that really ran; 0: did not run
+	Pair     int    `json:"pair"`
+	Position int    `json:"position"`
+	Arm      string `json:"arm"`
+	Engine   string `json:"engine"` // container, process, endpoint, emulated
+
+	// Status: "ran", "failed" (never ready, or died), "interrupted" or
+	// "not_selected".
+	Status string `json:"status"`
+	Error  string `json:"error,omitempty"`
+
+	Anchor    string          `json:"anchor"` // wall-clock time at which the clock read zero, RFC 3339, UTC
+	TimeScale float64         `json:"time_scale"`
+	Moments   []Moment        `json:"moments"`
+	Identity  map[string]Fact `json:"identity"`
+	Caches    map[string]Fact `json:"caches"`
+	Exit      *Exit           `json:"exit"`
+	Log       *Log            `json:"log"`
+
+	RequestsHead string `json:"requests_head"` // SHA-256 of the last line of requests.jsonl at that time
+	WavesHead    string `json:"waves_head"`    // likewise of waves.jsonl
+	Requests     int    `json:"requests"`      // lines of this lifecycle in requests.jsonl
+	Waves        int    `json:"waves"`         // and in waves.jsonl
+
+	Nulls map[string]string `json:"nulls"`
+}
+
+// Log is a server's output in the bundle.
+type Log struct {
+	File      string `json:"file"` // under logs/
+	Lines     int    `json:"lines"`
+	Redacted  int    `json:"redacted"`   // lines in which a secret or an identity was blacked out
+	SHA256    string `json:"sha256"`     // of the original, before redaction
+	AfterStop int    `json:"after_stop"` // lines after stop was requested, marked in the file
+}
+
+// Environment is where a run ran: environment.json.
+type Environment struct {
+	Schema     string `json:"schema"`
+	PlanSHA256 string `json:"plan_sha256"`
+	Run        string `json:"run"`
+	StartedAt  string `json:"started_at"` // RFC 3339, UTC
+	// Selection is the label filter that picked a part of the plan, or empty.
+	Selection     string            `json:"selection"`
+	Substitutions map[string]string `json:"substitutions"` // what each ${VAR} stood for, redacted
+	Facts         map[string]Fact   `json:"facts"`         // kernel, cpu, memory, go, revision, clock source, …
+}
+
+// Run is all the evidence of one run, as read back from a bundle or as kept
+// while it runs.
+type Run struct {
+	Environment Environment
+	Lifecycles  []Lifecycle
+	Waves       []Wave
+	Requests    []Request
+}
+
+// Genesis is the previous_sha256 of a file's first line.
+const Genesis = "0000000000000000000000000000000000000000000000000000000000000000"

@@ -1,0 +1,277 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// The files of a bundle that a store writes.
+const (
+	RequestsFile    = "requests.jsonl"
+	WavesFile       = "waves.jsonl"
+	LifecyclesFile  = "lifecycles.jsonl"
+	EnvironmentFile = "environment.json"
+	LogsDir         = "logs"
+)
+
+// Store is the append-only evidence of one run, in a directory. Each line
+// names the SHA-256 of the line before it, and is on disk before the call that
+// wrote it returns. It may be used from several goroutines.
+type Store struct {
+	dir            string
+	plan, schedule string
+
+	mu                          sync.Mutex
+	requests, waves, lifecycles *chain
+	closed                      bool
+}
+
+// Create makes dir, which must not hold a bundle already, and opens its three
+// chained files. The hashes go into every record.
+func Create(dir, planSHA256, scheduleSHA256 string) (*Store, error) {
+	if err := os.MkdirAll(filepath.Join(dir, LogsDir), 0o755); err != nil {
+		return nil, fmt.Errorf("no place for the evidence: %w; name another with -out", err)
+	}
+	s := &Store{dir: dir, plan: planSHA256, schedule: scheduleSHA256}
+	for _, f := range []struct {
+		name string
+		to   **chain
+	}{{RequestsFile, &s.requests}, {WavesFile, &s.waves}, {LifecyclesFile, &s.lifecycles}} {
+		file, err := os.OpenFile(filepath.Join(dir, f.name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if err != nil {
+			s.closeFiles()
+			if errors.Is(err, os.ErrExist) {
+				return nil, fmt.Errorf("%s holds the evidence of another run: name another directory with -out", dir)
+			}
+			return nil, fmt.Errorf("no place for the evidence: %w; name another with -out", err)
+		}
+		*f.to = &chain{file: file, head: Genesis}
+	}
+	return s, syncDir(dir)
+}
+
+// Dir is where the store writes.
+func (s *Store) Dir() string { return s.dir }
+
+// AppendWave writes a wave's requests and then the wave itself; both are
+// synced to disk before it returns. The records' schemas, hashes and places in
+// the chain are filled in here, and are returned with them.
+func (s *Store) AppendWave(wave Wave, requests []Request) (Wave, []Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Request, len(requests))
+	var err error
+	for i, r := range requests {
+		r.Schema, r.PlanSHA256, r.ScheduleSHA256, r.PreviousSHA256 = RequestSchema, s.plan, s.schedule, s.requests.head
+		out[i] = r
+		err = errors.Join(err, s.requests.append(r))
+	}
+	err = errors.Join(err, s.requests.sync())
+	wave.Schema, wave.PlanSHA256, wave.ScheduleSHA256, wave.PreviousSHA256 = WaveSchema, s.plan, s.schedule, s.waves.head
+	err = errors.Join(err, s.waves.append(wave), s.waves.sync())
+	return wave, out, err
+}
+
+// AppendLifecycle writes a lifecycle that has ended, or was never run, with
+// the heads of the other two chains; it is on disk before the call returns.
+func (s *Store) AppendLifecycle(l Lifecycle) (Lifecycle, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.Schema, l.PlanSHA256, l.ScheduleSHA256, l.PreviousSHA256 = LifecycleSchema, s.plan, s.schedule, s.lifecycles.head
+	l.RequestsHead, l.WavesHead = s.requests.head, s.waves.head
+	return l, errors.Join(s.lifecycles.append(l), s.lifecycles.sync())
+}
+
+// Heads are the SHA-256 of the last lines of requests, waves and lifecycles.
+func (s *Store) Heads() (requests, waves, lifecycles string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests.head, s.waves.head, s.lifecycles.head
+}
+
+// WriteEnvironment writes environment.json.
+func (s *Store) WriteEnvironment(e Environment) error {
+	e.Schema, e.PlanSHA256 = EnvironmentSchema, s.plan
+	data, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(s.dir, EnvironmentFile), append(data, '\n'))
+}
+
+// Close closes the files; what was appended is on disk already.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return s.closeFiles()
+}
+
+func (s *Store) closeFiles() error {
+	var err error
+	for _, c := range []*chain{s.requests, s.waves, s.lifecycles} {
+		if c != nil {
+			err = errors.Join(err, c.file.Close())
+		}
+	}
+	return err
+}
+
+// A chain is one file of JSON lines.
+type chain struct {
+	file   *os.File
+	head   string
+	size   int64 // bytes of whole lines
+	broken error
+}
+
+// append writes one line. A line that could only be written in part (a full
+// disk) is cut off again, so that the file stays valid JSON lines.
+func (c *chain) append(v any) error {
+	if c.broken != nil {
+		return c.broken
+	}
+	line, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("a record that is no JSON: %w", err)
+	}
+	if _, err := c.file.Write(append(line, '\n')); err != nil {
+		c.broken = fmt.Errorf("the evidence could not be written: %w; what was written before it is whole", err)
+		return errors.Join(c.broken, c.file.Truncate(c.size))
+	}
+	c.size += int64(len(line)) + 1
+	c.head = LineSHA256(line)
+	return nil
+}
+
+func (c *chain) sync() error {
+	if c.broken != nil {
+		return nil // append has said it
+	}
+	if err := c.file.Sync(); err != nil {
+		return fmt.Errorf("the evidence is not safely on disk: %w", err)
+	}
+	return nil
+}
+
+// LineSHA256 is a line's place in the chain: the SHA-256 of its bytes without
+// the line feed, in hex.
+func LineSHA256(line []byte) string {
+	sum := sha256.Sum256(line)
+	return hex.EncodeToString(sum[:])
+}
+
+// WriteFile writes a whole file beside its place, syncs it and renames it
+// there, so that a file of that name is never half written.
+func WriteFile(path string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// ReadLines decodes a file of chained JSON lines. Unknown fields are refused,
+// since a reader that skips what it does not know would call a forged record
+// whole. It returns what it could decode with every fault it met: a line that
+// is no record, and a broken chain, each with its line number.
+func ReadLines[T any](r io.Reader, name string, previous func(T) string) ([]T, string, error) {
+	var out []T
+	var faults error
+	head := Genesis
+	in := bufio.NewReader(r)
+	for number := 1; ; number++ {
+		line, err := in.ReadBytes('\n')
+		if len(line) == 0 && err == io.EOF {
+			return out, head, faults
+		}
+		if err != nil {
+			if err != io.EOF {
+				return out, head, errors.Join(faults, fmt.Errorf("%s:%d: %w", name, number, err))
+			}
+			faults = errors.Join(faults, fmt.Errorf("%s:%d: the last line has no end: it was cut off", name, number))
+		}
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		var v T
+		dec := json.NewDecoder(bytes.NewReader(line))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&v); err != nil {
+			faults = errors.Join(faults, fmt.Errorf("%s:%d: no record: %w", name, number, err))
+		} else {
+			if dec.More() {
+				faults = errors.Join(faults, fmt.Errorf("%s:%d: more than one record on the line", name, number))
+			}
+			if p := previous(v); p != head {
+				faults = errors.Join(faults, fmt.Errorf("%s:%d: the chain is broken: previous_sha256 is %s, the line before has %s", name, number, short(p), short(head)))
+			}
+			out = append(out, v)
+		}
+		head = LineSHA256(line)
+	}
+}
+
+func short(sum string) string {
+	if len(sum) > 12 {
+		return sum[:12] + "…"
+	}
+	return sum
+}
+
+// Read reads the records of a bundle's directory. The error holds every fault
+// met; the run holds what could be read all the same.
+func Read(dir string) (Run, error) {
+	var run Run
+	var faults error
+	data, err := os.ReadFile(filepath.Join(dir, EnvironmentFile))
+	if err == nil {
+		dec := json.NewDecoder(bytes.NewReader(data))
+		dec.DisallowUnknownFields()
+		err = dec.Decode(&run.Environment)
+	}
+	if err != nil {
+		faults = errors.Join(faults, fmt.Errorf("%s: %w", EnvironmentFile, err))
+	}
+	requests, rErr := readFile(dir, RequestsFile, func(r Request) string { return r.PreviousSHA256 })
+	waves, wErr := readFile(dir, WavesFile, func(w Wave) string { return w.PreviousSHA256 })
+	lifecycles, lErr := readFile(dir, LifecyclesFile, func(l Lifecycle) string { return l.PreviousSHA256 })
+	run.Requests, run.Waves, run.Lifecycles = requests, waves, lifecycles
+	return run, errors.Join(faults, rErr, wErr, lErr)
+}
+
+func readFile[T any](dir, name string, previous func(T) string) ([]T, error) {
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	out, _, err := ReadLines(f, name, previous)
+	return out, err
+}

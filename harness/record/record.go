@@ -156,7 +156,14 @@ type Settle struct {
 	Idle    bool   `json:"idle"`    // seen idle
 	Running *int   `json:"running"` // the gauges at the last look
 	Waiting *int   `json:"waiting"`
-	Detail  string `json:"detail,omitempty"`
+	// Abandoned counts the attempts of the wave before that ended on this side
+	// while the server may have been at them still (timeout, cancelled).
+	Abandoned int `json:"abandoned"`
+	// Generated is how many tokens the server's own counter grew by between
+	// the first look and the last: what it did for nobody. It shows whether
+	// the declared on_disconnect is true. Null where there is no counter.
+	Generated *int   `json:"generated_tokens"`
+	Detail    string `json:"detail,omitempty"`
 }
 
 // ClientLoad is what the client itself did while a wave ran.
@@ -182,8 +189,9 @@ type Wave struct {
 	Repeat    int    `json:"repeat"`
 	Warmup    bool   `json:"warmup"`
 
-	// Status: "ran", "interrupted" (some attempts were cancelled) or
-	// "not_selected".
+	// Status: "ran", "interrupted" (the run was stopped inside it), "not_run"
+	// (its lifecycle had no server for it, or the run was stopped before it)
+	// or "not_selected".
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 
@@ -251,8 +259,8 @@ type Lifecycle struct {
 	Arm      string `json:"arm"`
 	Engine   string `json:"engine"` // container, process, endpoint, emulated
 
-	// Status: "ran", "failed" (never ready, or died), "interrupted" or
-	// "not_selected".
+	// Status: "ran", "failed" (never ready, or died), "interrupted", "not_run"
+	// (the run was stopped before it) or "not_selected".
 	Status string `json:"status"`
 	Error  string `json:"error,omitempty"`
 

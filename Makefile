@@ -1,0 +1,59 @@
+# Everything a person does with Assay. `make help` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# go-nvml's headers warn about calls that NVIDIA renamed; nothing here uses them.
+export CGO_CFLAGS ?= -Wno-deprecated-declarations
+# Where this runs inside a container, or the helper image of testcontainers
+# can't be pulled, these two let it work; the clean-up is the project's own.
+export TESTCONTAINERS_RYUK_DISABLED ?= true
+export TESTCONTAINERS_HOST_OVERRIDE ?= 127.0.0.1
+
+GINKGO := go tool ginkgo --keep-going --fail-on-empty
+UNITS  := $(shell go list ./... 2>/dev/null | grep -v /suites/)
+
+.PHONY: help
+help: ## what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.PHONY: run
+run: ## the concurrency experiment on emulated servers: no Docker, no GPU, under two minutes
+	$(GINKGO) --timeout 10m --label-filter emulated ./suites/concurrency
+
+.PHONY: run-cpu
+run-cpu: images model ## the same against real servers in containers, on this machine's CPU: about 15 minutes
+	$(GINKGO) --timeout 2h --label-filter cpu ./suites/concurrency
+
+.PHONY: run-gpu
+run-gpu: ## the published set-up: vLLM and a naive server on a GPU
+	./scripts/images.sh naive-cuda
+	./scripts/model.sh Qwen/Qwen2.5-1.5B-Instruct 989aa7980e4cf806f80c7fef2b1adb7bc71aa306
+	$(GINKGO) --timeout 6h --label-filter gpu ./suites/concurrency
+
+.PHONY: test
+test: ## unit tests, then the protocol against emulated servers and their faults
+	go test $(UNITS)
+	$(GINKGO) --timeout 10m --label-filter protocol ./suites/protocol
+
+.PHONY: race
+race: ## the unit tests under the race detector
+	go test -race $(UNITS)
+
+.PHONY: images
+images: ## build the naive server's and vLLM's CPU images
+	./scripts/images.sh
+
+.PHONY: model
+model: ## put SmolLM2-135M-Instruct where both servers mount it
+	./scripts/model.sh
+
+.PHONY: bench
+bench: ## what the load client costs, against a null server and against peers
+	go run ./bench
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...

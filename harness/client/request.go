@@ -1,0 +1,97 @@
+package client
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// ChatPath is where chat completions are asked for.
+const ChatPath = "/v1/chat/completions"
+
+// Message is one turn of a chat.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// ChatParams is a streaming chat completion: everything that an engine's
+// defaults could decide differently is said.
+type ChatParams struct {
+	Model             string
+	Messages          []Message
+	MaxTokens         int
+	Temperature       float64
+	TopP              float64
+	RepetitionPenalty float64 // sent only if not 1: an extension that not every server knows
+	Seed              uint64
+	// Exact forces MaxTokens output tokens (ignore_eos, min_tokens).
+	Exact bool
+	// TokenIDs asks for the ids of the tokens (return_token_ids).
+	TokenIDs bool
+}
+
+// Request is one request's body, made before the wave.
+type Request struct {
+	Body []byte
+	// TokenIDs says that ids were asked for.
+	TokenIDs bool
+}
+
+// SHA256 is the body's digest in hex: the record's input_sha256.
+func (r Request) SHA256() string {
+	sum := sha256.Sum256(r.Body)
+	return hex.EncodeToString(sum[:])
+}
+
+type chatBody struct {
+	Model             string    `json:"model"`
+	Messages          []Message `json:"messages"`
+	MaxTokens         int       `json:"max_tokens"`
+	Temperature       float64   `json:"temperature"`
+	TopP              float64   `json:"top_p"`
+	RepetitionPenalty *float64  `json:"repetition_penalty,omitempty"`
+	Seed              *uint64   `json:"seed,omitempty"`
+	IgnoreEOS         bool      `json:"ignore_eos,omitempty"`
+	MinTokens         int       `json:"min_tokens,omitempty"`
+	Stream            bool      `json:"stream"`
+	StreamOptions     struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+	ReturnTokenIDs bool `json:"return_token_ids,omitempty"`
+}
+
+// NewChatRequest makes a body. The same parameters give the same bytes.
+func NewChatRequest(p ChatParams) (Request, error) {
+	var errs []error
+	if p.Model == "" {
+		errs = append(errs, errors.New("a request needs a model: set the plan's model.served_as"))
+	}
+	if len(p.Messages) == 0 {
+		errs = append(errs, errors.New("a request needs at least one message"))
+	}
+	if p.MaxTokens < 1 {
+		errs = append(errs, fmt.Errorf("max_tokens is %d: ask for at least 1", p.MaxTokens))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Request{}, err
+	}
+	body := chatBody{
+		Model: p.Model, Messages: p.Messages, MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
+		IgnoreEOS: p.Exact, Stream: true, ReturnTokenIDs: p.TokenIDs,
+	}
+	if p.RepetitionPenalty != 0 && p.RepetitionPenalty != 1 {
+		body.RepetitionPenalty = &p.RepetitionPenalty
+	}
+	if p.Temperature != 0 {
+		body.Seed = &p.Seed // greedy decoding has none, and some servers refuse one
+	}
+	if p.Exact {
+		body.MinTokens = p.MaxTokens
+	}
+	body.StreamOptions.IncludeUsage = true
+	data, err := json.Marshal(body)
+	return Request{Body: data, TokenIDs: p.TokenIDs}, err
+}

@@ -1,0 +1,100 @@
+package client
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// stampedConn reads with recvmsg, so that the kernel's receive time comes with
+// the bytes. Everything else is the TCP connection's own.
+type stampedConn struct {
+	*net.TCPConn
+	raw    syscall.RawConn
+	buffer []byte // of the Read under way
+	n      int
+	err    error
+	kernel int64 // receive time of the last read, ns since the Unix epoch; 0: none came with it
+	oob    [128]byte
+	read   func(fd uintptr) bool // bound once: a closure a read would be garbage a read
+}
+
+// stamp asks the socket for software receive timestamps (SO_TIMESTAMPING,
+// Documentation/networking/timestamping.rst in the kernel's source).
+func stamp(c *net.TCPConn) (stamper, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var setErr error
+	err = raw.Control(func(fd uintptr) {
+		setErr = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
+			unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
+	})
+	if err = errors.Join(err, setErr); err != nil {
+		return nil, os.NewSyscallError("setsockopt SO_TIMESTAMPING", err)
+	}
+	s := &stampedConn{TCPConn: c, raw: raw}
+	s.read = s.recvmsg
+	return s, nil
+}
+
+// Read reads once; received then says when the kernel got the last of it.
+func (s *stampedConn) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	s.buffer = p
+	err := s.raw.Read(s.read)
+	s.buffer = nil
+	switch {
+	case err != nil:
+		return 0, err // the deadline, or the connection was closed on this side
+	case s.err != nil:
+		return 0, &net.OpError{Op: "read", Net: "tcp", Source: s.LocalAddr(), Addr: s.RemoteAddr(), Err: os.NewSyscallError("recvmsg", s.err)}
+	case s.n == 0:
+		return 0, io.EOF
+	}
+	return s.n, nil
+}
+
+// recvmsg is called until it says that it is done; it must not wait itself.
+func (s *stampedConn) recvmsg(fd uintptr) bool {
+	for {
+		n, oob, _, _, err := unix.Recvmsg(int(fd), s.buffer, s.oob[:], 0)
+		switch err {
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN:
+			return false
+		}
+		s.n, s.err, s.kernel = n, err, 0
+		if err == nil && oob > 0 {
+			s.kernel = receiveTime(s.oob[:oob])
+		}
+		return true
+	}
+}
+
+func (s *stampedConn) received() int64 { return s.kernel }
+
+// receiveTime finds the software timestamp among control messages: the first
+// of the three timespecs of SCM_TIMESTAMPING.
+func receiveTime(oob []byte) int64 {
+	for len(oob) >= unix.CmsgLen(0) {
+		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
+		if err != nil {
+			return 0
+		}
+		if header.Level == unix.SOL_SOCKET && header.Type == unix.SO_TIMESTAMPING && len(data) >= int(unsafe.Sizeof(unix.Timespec{})) {
+			return (*unix.Timespec)(unsafe.Pointer(&data[0])).Nano()
+		}
+		oob = rest
+	}
+	return 0
+}

@@ -1,0 +1,77 @@
+package record
+
+import "fmt"
+
+// Population is the attempts that a statistic is computed over, always named.
+type Population struct {
+	Name      string // such as "naive, 64 clients, repeat 2"
+	Scheduled int    // attempts that the schedule has for it
+	Wave      *Wave  // the wave it is, where it is exactly one
+	Attempts  []Request
+}
+
+// Where is the part of the population that a condition holds for, under a
+// longer name.
+func (p Population) Where(what string, holds func(Request) bool) Population {
+	out := Population{Name: p.Name + ", " + what}
+	for _, r := range p.Attempts {
+		if holds(r) {
+			out.Attempts = append(out.Attempts, r)
+		}
+	}
+	out.Scheduled = len(out.Attempts)
+	return out
+}
+
+// OK is the part that ended well.
+func (p Population) OK() Population {
+	return p.Where("ok attempts", func(r Request) bool { return r.Outcome == OK })
+}
+
+// Failed is the part that did not.
+func (p Population) Failed() Population {
+	return p.Where("failed attempts", func(r Request) bool { return r.Outcome != OK })
+}
+
+// Counts are the attempts by outcome; every outcome is there.
+func (p Population) Counts() map[Outcome]int {
+	counts := map[Outcome]int{}
+	for _, o := range Outcomes {
+		counts[o] = 0
+	}
+	for _, r := range p.Attempts {
+		counts[r.Outcome]++
+	}
+	return counts
+}
+
+// String names the population with its size.
+func (p Population) String() string { return fmt.Sprintf("%s (n = %d)", p.Name, len(p.Attempts)) }
+
+// Of is one wave's attempts.
+func (run Run) Of(w Wave) Population {
+	p := Population{Name: fmt.Sprintf("lifecycle %d (%s), %d clients, repeat %d", w.Lifecycle, w.Arm, w.Tier, w.Repeat), Scheduled: w.Tier, Wave: &w}
+	for _, r := range run.Requests {
+		if r.Lifecycle == w.Lifecycle && r.Wave == w.Number {
+			p.Attempts = append(p.Attempts, r)
+		}
+	}
+	return p
+}
+
+// At is an arm's recorded attempts at a tier, over all repeats and lifecycles;
+// warm-up attempts are not in it.
+func (run Run) At(arm string, tier int) Population {
+	p := Population{Name: fmt.Sprintf("%s, %d clients", arm, tier)}
+	for _, w := range run.Waves {
+		if w.Arm == arm && w.Tier == tier && !w.Warmup && w.Status != "not_selected" {
+			p.Scheduled += w.Tier
+		}
+	}
+	for _, r := range run.Requests {
+		if r.Arm == arm && r.Tier == tier && !r.Warmup {
+			p.Attempts = append(p.Attempts, r)
+		}
+	}
+	return p
+}

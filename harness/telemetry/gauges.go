@@ -1,0 +1,78 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// The names under which vLLM publishes what its scheduler holds, kept by the
+// other servers of this project.
+const (
+	runningGauge     = "vllm:num_requests_running"
+	waitingGauge     = "vllm:num_requests_waiting"
+	generatedCounter = "vllm:generation_tokens_total"
+)
+
+// Gauges is one look at an engine's own account of its load. A nil field is
+// not on its page.
+type Gauges struct {
+	Running   *int // requests being worked on
+	Waiting   *int // requests in the engine's queue
+	Generated *int // output tokens since the engine started
+}
+
+// Idle says whether the engine has nothing to do, by both of its gauges.
+func (g Gauges) Idle() bool {
+	return g.Running != nil && g.Waiting != nil && *g.Running == 0 && *g.Waiting == 0
+}
+
+// maxPage bounds a metrics page: vLLM's is under 200 KiB.
+const maxPage = 16 << 20
+
+// ReadGauges fetches a Prometheus page once and reads the gauges from it. It
+// is an error if the page has neither of the two queues' gauges, since then
+// the engine does not say whether it is idle.
+func ReadGauges(ctx context.Context, url string) (Gauges, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return Gauges{}, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return Gauges{}, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return Gauges{}, fmt.Errorf("%s answered %s: no engine metrics there", url, response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(io.LimitReader(response.Body, maxPage))
+	if err != nil {
+		return Gauges{}, fmt.Errorf("%s is no Prometheus page: %w", url, err)
+	}
+	g := Gauges{Running: sum(families[runningGauge]), Waiting: sum(families[waitingGauge]), Generated: sum(families[generatedCounter])}
+	if g.Running == nil || g.Waiting == nil {
+		return g, fmt.Errorf("%s has no %s or no %s", url, runningGauge, waitingGauge)
+	}
+	return g, nil
+}
+
+// sum adds a family over its label sets (an engine has one a replica), rounded
+// to whole requests or tokens.
+func sum(f *dto.MetricFamily) *int {
+	if f == nil || len(f.GetMetric()) == 0 {
+		return nil
+	}
+	total := 0.0
+	for _, m := range f.GetMetric() {
+		total += m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetUntyped().GetValue()
+	}
+	n := int(total + 0.5)
+	return &n
+}

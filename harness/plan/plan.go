@@ -58,7 +58,7 @@ type Plan struct {
 	Arms      []Arm    `yaml:"arms" json:"arms"`
 	Workload  Workload `yaml:"workload" json:"workload"`
 	Sampling  Sampling `yaml:"sampling" json:"sampling"`
-	Schedule  Sweep    `yaml:"schedule" json:"schedule"`
+	Sweep     Sweep    `yaml:"schedule" json:"schedule"`
 	Timeouts  Timeouts `yaml:"timeouts" json:"timeouts"`
 	Gates     Gates    `yaml:"gates" json:"gates"`
 	Claims    []Claim  `yaml:"claims" json:"claims"`
@@ -79,8 +79,9 @@ type Arm struct {
 	// OnDisconnect is the declared behaviour towards clients that leave.
 	OnDisconnect OnDisconnect `yaml:"on_disconnect" json:"on_disconnect"`
 	// TokenIDs asks the engine for the ids of the tokens it returned
-	// (return_token_ids, known to vLLM from 0.10 on).
-	TokenIDs bool `yaml:"token_ids" json:"token_ids"`
+	// (return_token_ids, known to vLLM from 0.10 on). It is nil only before the
+	// defaults are in.
+	TokenIDs *bool `yaml:"token_ids" json:"token_ids"`
 }
 
 // Engine is what an arm's server is: exactly one of its members is set.
@@ -92,8 +93,9 @@ type Engine struct {
 	// Health is the path that answers 2xx once the server is ready.
 	Health string `yaml:"health" json:"health"`
 	// Metrics is the path of a Prometheus page with vLLM's gauges
-	// (vllm:num_requests_running, …_waiting), empty where there is none.
-	Metrics string `yaml:"metrics" json:"metrics"`
+	// (vllm:num_requests_running, …_waiting), empty where there is none. It is
+	// nil only before the defaults are in.
+	Metrics *string `yaml:"metrics" json:"metrics"`
 }
 
 // Kind names the member that is set: "container", "process", "endpoint" or
@@ -196,10 +198,9 @@ type Sweep struct {
 
 // Settle is how a server gets idle again before the next wave.
 type Settle struct {
-	// Idle is how long to wait for it; zero with None set.
-	Idle Duration `yaml:"idle,omitempty" json:"idle,omitempty"`
-	// None releases the wave onto whatever the last one left.
-	None bool `yaml:"none,omitempty" json:"none,omitempty"`
+	Idle    Duration // how long to wait for it
+	None    bool     // release the wave onto whatever the last one left
+	written bool     // the plan has the key; defaults go where it does not
 }
 
 // Timeouts are every deadline of a run.

@@ -1,5 +1,14 @@
 package plan
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
 // Schedule is everything that a plan will run, in order, drawn before the run
 // from the plan alone.
 type Schedule struct {
@@ -19,6 +28,96 @@ type Lifecycle struct {
 type Wave struct {
 	Number int  `json:"number"` // from 1 within the lifecycle
 	Tier   int  `json:"tier"`   // clients, one request each
-	Repeat int  `json:"repeat"` // from 1 within the tier; 0 for the warm-up
+	Repeat int  `json:"repeat"` // from 1 within the tier; a warm-up's own count
 	Warmup bool `json:"warmup"` // recorded, and in no result
 }
+
+// Schedule draws the plan's lifecycles and waves. With one pair the baseline
+// comes first; with more, pairs of pairs are ABBA or BAAB by the plan's seed,
+// so that neither arm always comes first. Within a lifecycle the tiers follow
+// one another as the plan has them, each with its repeats.
+func (p *Plan) Schedule() Schedule {
+	baseline, candidate := p.WithRole(Baseline).Name, p.WithRole(Candidate).Name
+	random := rand.New(rand.NewPCG(p.Seed, 0))
+	var s Schedule
+	first, second := baseline, candidate
+	for pair := 1; pair <= p.Sweep.Lifecycles; pair++ {
+		switch {
+		case pair%2 == 0:
+			first, second = second, first
+		case p.Sweep.Lifecycles > 1 && random.IntN(2) == 1:
+			first, second = candidate, baseline
+		default:
+			first, second = baseline, candidate
+		}
+		for i, arm := range []string{first, second} {
+			s.Lifecycles = append(s.Lifecycles, Lifecycle{
+				Number: len(s.Lifecycles) + 1, Pair: pair, Position: i + 1, Arm: arm, Waves: p.waves(),
+			})
+		}
+	}
+	return s
+}
+
+func (p *Plan) waves() []Wave {
+	var waves []Wave
+	for i := range p.Sweep.Warmup {
+		waves = append(waves, Wave{Number: len(waves) + 1, Tier: 1, Repeat: i + 1, Warmup: true})
+	}
+	for _, tier := range p.Sweep.Tiers {
+		for repeat := range p.Sweep.Repeats {
+			waves = append(waves, Wave{Number: len(waves) + 1, Tier: tier, Repeat: repeat + 1})
+		}
+	}
+	return waves
+}
+
+// SHA256 is the schedule's hash, in hex: of its JSON.
+func (s Schedule) SHA256() string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic("a schedule that is no JSON: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Waves counts the schedule's waves, warm-up included.
+func (s Schedule) Waves() int {
+	n := 0
+	for _, l := range s.Lifecycles {
+		n += len(l.Waves)
+	}
+	return n
+}
+
+// Requests counts the schedule's attempts, warm-up included.
+func (s Schedule) Requests() int {
+	n := 0
+	for _, l := range s.Lifecycles {
+		for _, w := range l.Waves {
+			n += w.Tier
+		}
+	}
+	return n
+}
+
+// Scaled is a declared time in this machine's: shorter by the time scale.
+func (p *Plan) Scaled(d Duration) time.Duration {
+	return time.Duration(float64(d) / p.TimeScale)
+}
+
+// WorstCase is how long the run takes on this machine if every deadline is
+// met by a hair: bringing images, starts, settling, connections, requests and
+// stops. Bringing the images counts once.
+func (p *Plan) WorstCase() time.Duration {
+	s := p.Schedule()
+	t := p.Timeouts
+	settle := p.Sweep.Settle.Idle
+	each := time.Duration(len(s.Lifecycles)) * (p.Scaled(t.Ready) + p.Scaled(t.Stop))
+	waves := time.Duration(s.Waves()) * (p.Scaled(settle) + p.Scaled(t.Connect) + p.Scaled(t.Request))
+	return p.Scaled(t.Image) + each + waves
+}
+
+// TierLabel is the Ginkgo label of a tier: "tier:64".
+func (p *Plan) TierLabel(clients int) string { return fmt.Sprintf("tier:%d", clients) }

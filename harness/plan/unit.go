@@ -68,13 +68,16 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 }
 
 // Percent is a share that a plan writes in hundredths: "5%".
-type Percent float64
+type Percent struct {
+	Value   float64 // from 0 to 100
+	written bool    // the plan has the key, so that 0% is no default
+}
 
 // Share is the value between 0 and 1.
-func (p Percent) Share() float64 { return float64(p) / 100 }
+func (p Percent) Share() float64 { return p.Value / 100 }
 
 // String writes the share as a plan does.
-func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'g', -1, 64) + "%" }
+func (p Percent) String() string { return strconv.FormatFloat(p.Value, 'g', -1, 64) + "%" }
 
 // MarshalText writes the canonical form.
 func (p Percent) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
@@ -86,7 +89,7 @@ func (p *Percent) UnmarshalText(text []byte) error {
 	if !ok || err != nil || !(v >= 0 && v <= 100) {
 		return fmt.Errorf("%q is no share: write it from 0%% to 100%%, such as 5%%", text)
 	}
-	*p = Percent(v)
+	*p = Percent{Value: v, written: true}
 	return nil
 }
 
@@ -110,4 +113,55 @@ func (g GPUs) String() string {
 	default:
 		return "none"
 	}
+}
+
+// UnmarshalYAML reads the word or the list.
+func (g *GPUs) UnmarshalYAML(read func(any) error) error {
+	var word string
+	if err := read(&word); err == nil {
+		*g = GPUs{All: word == "all"}
+		return nil
+	}
+	var list []any
+	if err := read(&list); err != nil {
+		return err
+	}
+	*g = GPUs{}
+	for _, id := range list {
+		g.IDs = append(g.IDs, fmt.Sprint(id))
+	}
+	return nil
+}
+
+// MarshalYAML writes the word or the list.
+func (g GPUs) MarshalYAML() (any, error) {
+	if len(g.IDs) > 0 {
+		return g.IDs, nil
+	}
+	return g.String(), nil
+}
+
+// UnmarshalYAML reads "none" or a limit.
+func (s *Settle) UnmarshalYAML(read func(any) error) error {
+	var word string
+	if err := read(&word); err == nil && word == "none" {
+		*s = Settle{None: true, written: true}
+		return nil
+	}
+	var limit struct {
+		Idle Duration `yaml:"idle"`
+	}
+	if err := read(&limit); err != nil {
+		return err
+	}
+	*s = Settle{Idle: limit.Idle, written: true}
+	return nil
+}
+
+// MarshalYAML writes "none" or the limit.
+func (s Settle) MarshalYAML() (any, error) {
+	if s.None {
+		return "none", nil
+	}
+	return map[string]string{"idle": s.Idle.String()}, nil
 }

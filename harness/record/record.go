@@ -170,7 +170,7 @@ type Settle struct {
 type ClientLoad struct {
 	CPU        int64 `json:"cpu_ns"`     // user and system time of this process
 	GCPauses   int64 `json:"gc_pauses"`  // stop-the-world pauses
-	GCMax      int64 `json:"gc_max_ns"`  // the longest of them, by its histogram bucket's upper edge
+	GCMax      int64 `json:"gc_max_ns"`  // the longest of them, ns
 	Goroutines int   `json:"goroutines"` // at release
 }
 

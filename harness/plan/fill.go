@@ -1,0 +1,86 @@
+package plan
+
+import "time"
+
+// FaultKinds are the misbehaviours that an emulated server knows; package
+// emulated has what each does.
+var FaultKinds = []string{
+	FaultRefuse, FaultStallBefore, FaultStallAfter, FaultCut, FaultReset, FaultErrorEvent, FaultMalformed,
+	FaultSlowHeaders, FaultWrongUsage, FaultExit, FaultHTTPStatus, FaultNoDone, FaultOtherText,
+}
+
+// The faults, by the names that plans use.
+const (
+	FaultRefuse      = "refuse"             // close the connection without an answer
+	FaultStallBefore = "stall_before_first" // no token comes
+	FaultStallAfter  = "stall_after"        // after `after` tokens nothing more comes
+	FaultCut         = "cut"                // end the response in its middle after `after` tokens
+	FaultReset       = "reset"              // reset the connection after `after` tokens
+	FaultErrorEvent  = "error_event"        // an error under HTTP 200 after `after` tokens
+	FaultMalformed   = "malformed_event"    // an event that is no JSON after `after` tokens
+	FaultSlowHeaders = "slow_headers"       // the answer's header comes `for` late
+	FaultWrongUsage  = "wrong_usage"        // usage counts more tokens than were sent
+	FaultExit        = "exit"               // the server dies with the request after `after` requests
+	FaultHTTPStatus  = "http_status"        // answer with `status`
+	FaultNoDone      = "no_done"            // neither a finish reason nor [DONE] at the end
+	FaultOtherText   = "other_text"         // other tokens than the prompt's
+)
+
+// fill writes the defaults into a plan, so that a frozen one leaves nothing to
+// be decided.
+func (p *Plan) fill() {
+	set(&p.TimeScale, 1)
+	set(&p.Sampling.TopP, 1)
+	set(&p.Sampling.RepetitionPenalty, 1)
+	set(&p.Sweep.Lifecycles, 1)
+	if !p.Sweep.Settle.None && !p.Sweep.Settle.written {
+		p.Sweep.Settle.Idle = Duration(5 * time.Minute)
+	}
+	p.Sweep.Settle.written = false
+	t := &p.Timeouts
+	set(&t.Image, Duration(30*time.Minute))
+	set(&t.Poll, Duration(50*time.Millisecond))
+	set(&t.Connect, Duration(10*time.Second))
+	g := &p.Gates
+	set(&g.ClientLag, Duration(20*time.Millisecond))
+	if !g.Coalesced.written {
+		g.Coalesced = Percent{Value: 5}
+	}
+	g.Coalesced.written = false
+	set(&g.ReleaseLag, Duration(time.Second))
+	set(&g.CarryOver, "invalid")
+	set(&g.Correctness, "none")
+	set(&g.Identity, "report")
+	for i := range p.Arms {
+		p.Arms[i].fill()
+	}
+}
+
+func (a *Arm) fill() {
+	e := &a.Engine
+	set(&e.Health, "/health")
+	if e.Endpoint != nil {
+		set(&a.OnDisconnect, Unknown)
+	}
+	if e.Container != nil {
+		set(&e.Container.Port, 8000)
+	}
+	reports := e.Container != nil || e.Emulated != nil
+	if e.Metrics == nil {
+		path := ""
+		if reports {
+			path = "/metrics"
+		}
+		e.Metrics = &path
+	}
+	if a.TokenIDs == nil {
+		a.TokenIDs = &reports
+	}
+}
+
+func set[T comparable](to *T, value T) {
+	var zero T
+	if *to == zero {
+		*to = value
+	}
+}

@@ -1,0 +1,133 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+
+	"assay/harness/plan"
+)
+
+// For makes the containers of one kind of experiment: one for each plan in the
+// suite's own plans folder, or for the plan that -plan names. body is called
+// once for each, inside its container. A plan that does not load becomes a
+// spec that fails with its faults.
+func For(kind plan.Experiment, body func(*Experiment)) bool {
+	var experiments []*Experiment
+	ginkgo.Describe(string(kind), func() {
+		files, err := planFiles()
+		if err != nil {
+			ginkgo.It("finds its plans", func() { ginkgo.Fail(err.Error()) })
+			return
+		}
+		for _, file := range files {
+			exp, err := newExperiment(file)
+			if err != nil {
+				ginkgo.It("loads "+filepath.Base(file), func() { ginkgo.Fail(err.Error()) })
+				continue
+			}
+			if exp.Plan.Experiment != kind {
+				continue
+			}
+			exp.filter, exp.progress = filter(), newProgress(os.Stderr)
+			experiments = append(experiments, exp)
+			ginkgo.Context(exp.Plan.Name, exp.Labels(), func() { body(exp) })
+		}
+	})
+	return ginkgo.ReportAfterSuite("the bundles of "+string(kind), func(ctx ginkgo.SpecContext, report ginkgo.Report) {
+		var err error
+		for _, exp := range experiments {
+			err = errors.Join(err, exp.close(ctx, report))
+		}
+		if err != nil {
+			ginkgo.Fail(err.Error())
+		}
+	})
+}
+
+// Run is a suite's entry point. It refuses what would make the evidence
+// worthless before anything is run.
+func Run(t *testing.T, name string, labels ...string) {
+	config, _ := ginkgo.GinkgoConfiguration()
+	err := guard(config)
+	known, knownErr := knownLabels(labels)
+	err = errors.Join(err, knownErr)
+	if knownErr == nil {
+		err = errors.Join(err, unknown(config.LabelFilter, known))
+	}
+	if err != nil {
+		t.Fatal("refused: " + strings.ReplaceAll(err.Error(), "\n", "\nrefused: "))
+	}
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	ginkgo.RunSpecs(t, name)
+}
+
+var _ = ginkgo.AddTreeConstructionNodeArgsTransformer(noRetries)
+
+func filter() string {
+	config, _ := ginkgo.GinkgoConfiguration()
+	return config.LabelFilter
+}
+
+// planFiles are the plans that this suite runs.
+func planFiles() ([]string, error) {
+	if *planFlag != "" {
+		file, err := atRoot(*planFlag)
+		return []string{file}, err
+	}
+	files, err := filepath.Glob(filepath.Join("plans", "*.yaml"))
+	slices.Sort(files)
+	return files, err
+}
+
+// knownLabels are all labels of all plans of the module, with those given.
+func knownLabels(labels []string) ([]string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(root, "suites", "*", "plans", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if own, err := planFiles(); err == nil {
+		files = append(files, own...)
+	}
+	known := append([]string{"protocol"}, labels...)
+	for _, file := range files {
+		p, err := plan.Load(file)
+		if err != nil {
+			continue // it is a spec of its suite, and fails there
+		}
+		known = append(known, p.Labels...)
+		for _, tier := range p.Sweep.Tiers {
+			known = append(known, p.TierLabel(tier))
+		}
+	}
+	slices.Sort(known)
+	return slices.Compact(known), nil
+}
+
+// close completes the plan's bundle: what never ran is written down, junit.xml
+// holds the plan's own specs, and the sums come last of all.
+func (e *Experiment) close(ctx context.Context, report ginkgo.Report) error {
+	e.progress.close()
+	if e.store == nil {
+		return nil
+	}
+	err := e.finish(ctx)
+	err = errors.Join(err, e.writeJUnit(report), e.store.Close())
+	if err == nil {
+		err = e.seal()
+	}
+	fmt.Fprintln(os.Stdout, e.printed())
+	return err
+}

@@ -1,0 +1,3 @@
+// Package workloads is what is asked: sets of prompts, each fixed and known by
+// its digest.
+package workloads

@@ -1,0 +1,275 @@
+package claim
+
+import (
+	"fmt"
+	"math"
+
+	"assay/harness/metric"
+	"assay/harness/plan"
+)
+
+// Schema is claims.json's.
+const Schema = "assay.claims/v1"
+
+// Verdict is what the evidence says to a claim.
+type Verdict string
+
+// The verdicts. Unsupported is an answer: the run does not show it.
+const (
+	Supported     Verdict = "supported"
+	Unsupported   Verdict = "unsupported"
+	NotApplicable Verdict = "not_applicable"
+)
+
+// Level is the confidence at which a claim over pairs is decided.
+const Level = 0.95
+
+// FewestPairs is the smallest number of pairs at which a two-sided sign-flip
+// test can reach Level at all: its p-value can't go below 2/2^k.
+const FewestPairs = 6
+
+// Claim is one sentence that the experiment may support.
+type Claim struct {
+	Claim       plan.Claim `json:"claim"`
+	Tier        int        `json:"tier"`
+	Sentence    string     `json:"sentence"`
+	Verdict     Verdict    `json:"verdict"`
+	Reasons     []string   `json:"reasons"`
+	Observation string     `json:"observation"` // what was seen, whatever the verdict
+	PValue      *float64   `json:"p_value"`     // two-sided, exact sign flips over pairs; null where none was computed
+	Records     []Pointer  `json:"records"`
+}
+
+// Pointer leads to the records behind a claim.
+type Pointer struct {
+	File      string `json:"file"`
+	Lifecycle int    `json:"lifecycle"`
+	Waves     []int  `json:"waves"`
+}
+
+// Document is claims.json.
+type Document struct {
+	Schema     string  `json:"schema"`
+	PlanSHA256 string  `json:"plan_sha256"`
+	Run        string  `json:"run"`
+	Claims     []Claim `json:"claims"`
+}
+
+// Judge gives every claim of the plan at every tier its verdict.
+func Judge(p *plan.Plan, s metric.Summary) Document {
+	d := Document{Schema: Schema, PlanSHA256: s.PlanSHA256, Run: s.Run, Claims: []Claim{}}
+	for _, name := range p.Claims {
+		for _, tier := range s.Tiers {
+			d.Claims = append(d.Claims, judge(p, s, tier, name))
+		}
+	}
+	return d
+}
+
+func judge(p *plan.Plan, s metric.Summary, t metric.Tier, name plan.Claim) Claim {
+	c := Claim{Claim: name, Tier: t.Tier, Reasons: []string{}, Records: pointers(s, t.Tier)}
+	at := fmt.Sprintf("at %d clients", t.Tier)
+	if t.Tier == 1 {
+		at = "at 1 client"
+	}
+	b, k := t.Baseline, t.Candidate
+	var pairs []metric.Pair
+	higher := false
+	var effect func(metric.Pair) (float64, bool)
+	switch name {
+	case plan.ClaimGoodput:
+		c.Sentence = fmt.Sprintf("%s, as configured, has a higher token goodput than %s, as configured, %s.", k.Arm, b.Arm, at)
+		c.Observation = fmt.Sprintf("goodput medians: %s %s, %s %s; ratio %s", b.Arm, show(b.Goodput.Median), k.Arm, show(k.Goodput.Median), show(t.SpeedUp))
+		pairs, higher, effect = t.Pairs, true, logRatio
+	case plan.ClaimFailures:
+		c.Sentence = fmt.Sprintf("%s, as configured, fails less often than %s, as configured, %s.", k.Arm, b.Arm, at)
+		c.Observation = fmt.Sprintf("failures: %s %d of %d, %s %d of %d", b.Arm, b.Counts.Failed, b.Counts.Attempted, k.Arm, k.Counts.Failed, k.Counts.Attempted)
+	case plan.ClaimTTFT:
+		c.Sentence = fmt.Sprintf("%s, as configured, has a lower p95 TTFT over all attempts than %s, as configured, %s.", k.Arm, b.Arm, at)
+		c.Observation = fmt.Sprintf("p95 TTFT over all attempts: %s %s, %s %s", b.Arm, show(b.TTFTAll95), k.Arm, show(k.TTFTAll95))
+		pairs, effect = t.TTFTPairs, logRatio
+	}
+	c.Verdict = Unsupported
+	if t.Status == "not_selected" {
+		c.Verdict = NotApplicable
+		c.Reasons = append(c.Reasons, "the tier was not run")
+		return c
+	}
+	c.obstacles(p, s, t)
+	if name == plan.ClaimGoodput && t.SpeedUp.Value == nil {
+		c.Reasons = append(c.Reasons, t.SpeedUp.Reason)
+	}
+	if name == plan.ClaimFailures {
+		pairs, effect = failures(s, p, t.Tier), difference
+		if b.Counts.Failed == 0 && k.Counts.Failed == 0 {
+			c.Verdict = NotApplicable
+			c.Reasons = append(c.Reasons, "nothing failed in either arm: there is no difference to show")
+			return c
+		}
+	}
+	if len(c.Reasons) > 0 {
+		return c
+	}
+	c.infer(pairs, higher, effect)
+	return c
+}
+
+// obstacles are the reasons for which no claim can be supported, whatever the
+// numbers are.
+func (c *Claim) obstacles(p *plan.Plan, s metric.Summary, t metric.Tier) {
+	if !s.Validity.Valid {
+		c.Reasons = append(c.Reasons, "the run is invalid: "+s.Validity.Reasons[0])
+	}
+	if t.Status != "complete" {
+		c.Reasons = append(c.Reasons, "the tier is "+t.Status)
+	}
+	if p.Sweep.Lifecycles < 2 {
+		c.Reasons = append(c.Reasons, "one lifecycle an arm: what was seen is an observation, and repeats within a lifecycle are no replicates")
+	} else if p.Sweep.Lifecycles < FewestPairs {
+		c.Reasons = append(c.Reasons, fmt.Sprintf("descriptive: over %d pairs no two-sided sign-flip test can reach %.0f %%, it takes %d", p.Sweep.Lifecycles, Level*100, FewestPairs))
+	}
+	if p.Gates.Identity == "require" && (!t.Outputs.Compared || t.Outputs.Equal != t.Outputs.Of) {
+		c.Reasons = append(c.Reasons, fmt.Sprintf("the plan requires equal outputs, and %d of %d were", t.Outputs.Equal, t.Outputs.Of))
+	}
+}
+
+// infer decides from the pairs, each of which counts once.
+func (c *Claim) infer(pairs []metric.Pair, higher bool, effect func(metric.Pair) (float64, bool)) {
+	var effects []float64
+	for _, pair := range pairs {
+		v, ok := effect(pair)
+		if !ok {
+			c.Reasons = append(c.Reasons, fmt.Sprintf("pair %d has no effect that can be computed", pair.Pair))
+			return
+		}
+		if !higher {
+			v = -v
+		}
+		effects = append(effects, v)
+	}
+	p := SignFlip(effects)
+	c.PValue = &p
+	sum := 0.0
+	for _, v := range effects {
+		sum += v
+	}
+	switch {
+	case sum <= 0:
+		c.Reasons = append(c.Reasons, "the mean over pairs points the other way")
+	case p > 1-Level:
+		c.Reasons = append(c.Reasons, fmt.Sprintf("p = %.4f over %d pairs: not shown at %.0f %%", p, len(effects), Level*100))
+	default:
+		c.Verdict = Supported
+		c.Reasons = append(c.Reasons, fmt.Sprintf("p = %.4f over %d pairs, two-sided exact sign flips", p, len(effects)))
+	}
+}
+
+// logRatio is an effect that treats twice as much and half as much alike.
+func logRatio(p metric.Pair) (float64, bool) {
+	b, c := p.Baseline, p.Candidate
+	if b.Value == nil || c.Value == nil || *b.Value <= 0 || *c.Value <= 0 || b.AtLeast || c.AtLeast {
+		return 0, false
+	}
+	return math.Log(*c.Value / *b.Value), true
+}
+
+func difference(p metric.Pair) (float64, bool) {
+	if p.Baseline.Value == nil || p.Candidate.Value == nil {
+		return 0, false
+	}
+	return *p.Candidate.Value - *p.Baseline.Value, true
+}
+
+// failures are the pairs' failure rates.
+func failures(s metric.Summary, p *plan.Plan, tier int) []metric.Pair {
+	pairOf := map[int]int{}
+	for _, l := range p.Schedule().Lifecycles {
+		pairOf[l.Number] = l.Pair
+	}
+	rate := func(pair int, arm string) metric.Value {
+		failed, attempted := 0, 0
+		for _, w := range s.Waves {
+			if pairOf[w.Lifecycle] == pair && w.Arm == arm && w.Tier == tier && !w.Warmup {
+				failed += w.Counts.Failed
+				attempted += w.Counts.Attempted
+			}
+		}
+		if attempted == 0 {
+			return metric.Value{Reason: "no attempt was made"}
+		}
+		v := float64(failed) / float64(attempted)
+		return metric.Value{Value: &v, N: attempted}
+	}
+	var out []metric.Pair
+	for pair := 1; pair <= p.Sweep.Lifecycles; pair++ {
+		out = append(out, metric.Pair{Pair: pair, Baseline: rate(pair, p.WithRole(plan.Baseline).Name), Candidate: rate(pair, p.WithRole(plan.Candidate).Name)})
+	}
+	return out
+}
+
+// maxExact is the most pairs for which all sign patterns are tried.
+const maxExact = 20
+
+// SignFlip is the exact two-sided p-value of the mean of paired effects under
+// the hypothesis that each one's sign is a coin's: the share of all 2^k sign
+// patterns whose mean is at least as far from zero. Beyond 20 pairs it is NaN.
+func SignFlip(effects []float64) float64 {
+	k := len(effects)
+	if k == 0 || k > maxExact {
+		return math.NaN()
+	}
+	observed := 0.0
+	for _, e := range effects {
+		observed += e
+	}
+	observed = math.Abs(observed)
+	extreme := 0
+	for pattern := range 1 << k {
+		sum := 0.0
+		for i, e := range effects {
+			if pattern>>i&1 == 1 {
+				sum -= e
+			} else {
+				sum += e
+			}
+		}
+		// Patterns that are equal in exact arithmetic must count as equal.
+		if math.Abs(sum) >= observed-1e-12*math.Max(1, observed) {
+			extreme++
+		}
+	}
+	return float64(extreme) / float64(int(1)<<k)
+}
+
+func show(v metric.Value) string {
+	if v.Value == nil {
+		return "null (" + v.Reason + ")"
+	}
+	text := fmt.Sprintf("%.4g", *v.Value)
+	if v.AtLeast {
+		text = "≥ " + text
+	}
+	if v.Unit == "ratio" {
+		return text
+	}
+	return text + " " + v.Unit
+}
+
+func pointers(s metric.Summary, tier int) []Pointer {
+	waves := map[int][]int{}
+	var order []int
+	for _, w := range s.Waves {
+		if w.Tier != tier || w.Warmup || w.Status == "not_selected" {
+			continue
+		}
+		if len(waves[w.Lifecycle]) == 0 {
+			order = append(order, w.Lifecycle)
+		}
+		waves[w.Lifecycle] = append(waves[w.Lifecycle], w.Number)
+	}
+	out := []Pointer{}
+	for _, l := range order {
+		out = append(out, Pointer{File: "requests.jsonl", Lifecycle: l, Waves: waves[l]})
+	}
+	return out
+}

@@ -1,0 +1,581 @@
+package metric
+
+import (
+	"fmt"
+	"slices"
+
+	"assay/harness/plan"
+	"assay/harness/record"
+)
+
+// Summarize computes every number of a run from its plan and its records. It
+// never fails: what can't be computed is null with the reason, and what is
+// wrong with the records is in the validity.
+func Summarize(p *plan.Plan, run record.Run) Summary {
+	schedule := p.Schedule()
+	s := &summarizer{plan: p, schedule: schedule, run: run, provenance: record.Derived}
+	if p.Emulated() {
+		s.provenance = record.Emulated
+	}
+	frozen, err := plan.Freeze(p)
+	out := Summary{
+		Schema: SummarySchema, Contract: Contract, PlanSHA256: frozen.SHA256, ScheduleSHA256: schedule.SHA256(), Run: run.Environment.Run,
+		Percentiles: PercentileType, Provenance: s.provenance, TimeScale: p.TimeScale, Status: s.status(),
+		Lifecycles: []Lifecycle{}, Waves: []Wave{}, Tiers: []Tier{},
+	}
+	findings := Check(p, run)
+	if err != nil {
+		findings = append(findings, Finding{Code: "plan", Text: err.Error()})
+	}
+	for _, l := range run.Lifecycles {
+		out.Lifecycles = append(out.Lifecycles, s.lifecycle(l))
+	}
+	for _, w := range run.Waves {
+		out.Waves = append(out.Waves, s.wave(w))
+	}
+	s.waves = out.Waves
+	for _, tier := range p.Sweep.Tiers {
+		out.Tiers = append(out.Tiers, s.tier(tier))
+	}
+	out.Validity = s.validity(out, findings)
+	return out
+}
+
+type summarizer struct {
+	plan       *plan.Plan
+	schedule   plan.Schedule
+	run        record.Run
+	provenance record.Provenance
+	waves      []Wave
+}
+
+func (s *summarizer) status() string {
+	status := "complete"
+	for _, w := range s.run.Waves {
+		switch w.Status {
+		case "interrupted", "not_run":
+			return "interrupted"
+		case "not_selected":
+			status = "partial"
+		}
+	}
+	for _, l := range s.run.Lifecycles {
+		if l.Status == "interrupted" || l.Status == "not_run" {
+			return "interrupted"
+		}
+	}
+	if len(s.run.Lifecycles) < len(s.schedule.Lifecycles) {
+		return "interrupted"
+	}
+	return status
+}
+
+// value makes a number of measured ns scaled to result seconds, or of another
+// unit as it is.
+func (s *summarizer) value(v float64, unit string, n int, population string) Value {
+	v = round(v)
+	return Value{Value: &v, Unit: unit, N: n, Population: population, Provenance: s.provenance}
+}
+
+func (s *summarizer) null(unit, population, reason string) Value {
+	return Value{Unit: unit, Population: population, Provenance: s.provenance, Reason: reason}
+}
+
+// seconds are measured ns in the seconds of the result: emulated ones under a
+// time scale.
+func (s *summarizer) seconds(ns float64) float64 {
+	return float64(ns*s.plan.TimeScale) / 1e9
+}
+
+func (s *summarizer) lifecycle(l record.Lifecycle) Lifecycle {
+	between := func(from, to string) Value {
+		population := fmt.Sprintf("lifecycle %d, %s to %s", l.Number, from, to)
+		at := map[string]*int64{}
+		for _, m := range l.Moments {
+			at[m.Phase] = m.At
+		}
+		if at[from] == nil || at[to] == nil {
+			return s.null("s", population, "one of the two moments was not seen")
+		}
+		return s.value(s.seconds(float64(*at[to]-*at[from])), "s", 1, population)
+	}
+	return Lifecycle{
+		Number: l.Number, Executed: l.Executed, Arm: l.Arm, Status: l.Status,
+		Initialization: between("started", "ready"), RequestPhase: between("first_sent", "last_terminal"), Host: between("invoked", "removed"),
+	}
+}
+
+// CountsOf counts a population by outcome.
+func CountsOf(p record.Population) Counts {
+	c := Counts{Attempted: len(p.Attempts), ByOutcome: p.Counts()}
+	c.OK = c.ByOutcome[record.OK]
+	c.Failed = c.Attempted - c.OK
+	return c
+}
+
+// Wall is a wave's wall in measured ns: from its release to its last terminal
+// moment, over all attempts, failed ones too.
+func Wall(w record.Wave, attempts []record.Request) (int64, string) {
+	if w.ReleasedAt == nil {
+		return 0, "the wave was not released: " + w.Reason
+	}
+	last := *w.ReleasedAt
+	for _, r := range attempts {
+		last = max(last, r.EndedAt)
+	}
+	if last == *w.ReleasedAt {
+		return 0, "no attempt ended after the release"
+	}
+	return last - *w.ReleasedAt, ""
+}
+
+// Goodput is a wave's token goodput in tok/s of measured time: output tokens
+// of its ok attempts over its wall. It is null if any ok attempt's count is.
+func Goodput(w record.Wave, attempts []record.Request) (float64, string) {
+	wall, reason := Wall(w, attempts)
+	if reason != "" {
+		return 0, reason
+	}
+	tokens := 0
+	for _, r := range attempts {
+		if r.Outcome != record.OK {
+			continue
+		}
+		if r.OutputTokens == nil {
+			return 0, fmt.Sprintf("attempt %d is ok and has no token count: %s", r.Ordinal, r.Nulls["output_tokens"])
+		}
+		tokens += *r.OutputTokens
+	}
+	return float64(tokens) / (float64(wall) / 1e9), ""
+}
+
+func (s *summarizer) wave(w record.Wave) Wave {
+	p := s.run.Of(w)
+	out := Wave{
+		Lifecycle: w.Lifecycle, Arm: w.Arm, Number: w.Number, Tier: w.Tier, Repeat: w.Repeat, Warmup: w.Warmup, Status: w.Status,
+		Counts: CountsOf(p),
+	}
+	for _, r := range p.Failed().Attempts {
+		if r.OutputTokens != nil {
+			out.FailedTokens += *r.OutputTokens
+		}
+	}
+	name := p.Name
+	if wall, reason := Wall(w, p.Attempts); reason != "" {
+		out.Wall = s.null("s", name+", all attempts", reason)
+	} else {
+		out.Wall = s.value(s.seconds(float64(wall)), "s", len(p.Attempts), name+", all attempts")
+	}
+	if goodput, reason := Goodput(w, p.Attempts); reason != "" {
+		out.Goodput = s.null("tok/s", name+", ok attempts", reason)
+	} else {
+		out.Goodput = s.value(goodput/s.plan.TimeScale, "tok/s", out.Counts.OK, name+", ok attempts")
+	}
+	s.client(w, p, &out)
+	out.Validity = s.waveValidity(w, out)
+	return out
+}
+
+// client is how the client itself did: in measured time, whatever the scale.
+func (s *summarizer) client(w record.Wave, p record.Population, out *Wave) {
+	events, coalesced := 0, 0
+	var lags []float64
+	blind := 0
+	for _, r := range p.Attempts {
+		events += len(r.Events)
+		coalesced += r.Coalesced
+		for _, lag := range r.ClientLag {
+			lags = append(lags, float64(lag)/1e9)
+		}
+		if len(r.ClientLag) < len(r.Events) {
+			blind++
+		}
+	}
+	population := p.Name + ", events with a token"
+	measured := func(v float64, n int) Value {
+		v = round(v)
+		return Value{Value: &v, Unit: "s", N: n, Population: population, Provenance: record.Derived}
+	}
+	switch {
+	case events == 0:
+		out.ClientLagP99 = Value{Unit: "s", Population: population, Provenance: record.Derived, Reason: "no event with a token arrived"}
+		out.Coalesced = Value{Unit: "ratio", Population: population, Provenance: record.Derived, Reason: "no event with a token arrived"}
+	default:
+		out.Coalesced = measured(float64(coalesced)/float64(events), events)
+		out.Coalesced.Unit = "ratio"
+		out.ClientLagP99 = Value{Unit: "s", Population: population, Provenance: record.Derived, Reason: "no kernel receive times to hold the reader against"}
+		if blind == 0 {
+			out.ClientLagP99 = measured(Percentile(lags, 99), len(lags))
+		}
+	}
+	out.ReleaseLag = Value{Unit: "s", Population: p.Name + ", attempts that were sent", Provenance: record.Derived, Reason: w.Nulls["release_lag_ns"]}
+	if w.ReleaseLag != nil {
+		out.ReleaseLag = measured(float64(*w.ReleaseLag)/1e9, len(p.Attempts))
+		out.ReleaseLag.Population = p.Name + ", attempts that were sent"
+	}
+}
+
+func (s *summarizer) waveValidity(w record.Wave, out Wave) Validity {
+	v := Validity{Reasons: []string{}, Notes: []string{}}
+	against := func(format string, args ...any) { v.Reasons = append(v.Reasons, fmt.Sprintf(format, args...)) }
+	note := func(format string, args ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, args...)) }
+	gates := s.plan.Gates
+	switch w.Status {
+	case "not_selected":
+		note("not_selected: %s", w.Reason)
+		v.Valid = true
+		return v
+	case "not_run":
+		against("not_run: %s", w.Reason)
+		return v
+	case "interrupted":
+		against("interrupted: %s", w.Reason)
+	}
+	if lag := out.ClientLagP99.Value; lag != nil && *lag > gates.ClientLag.D().Seconds() {
+		against("client_saturated: the p99 of client lag is %.3f ms, the plan allows %s", *lag*1e3, gates.ClientLag)
+	} else if lag == nil && out.Counts.OK > 0 {
+		note("client_lag was not checked: %s", out.ClientLagP99.Reason)
+	}
+	if share := out.Coalesced.Value; share != nil && *share > gates.Coalesced.Share() {
+		against("client_saturated: %.1f %% of the events came in a read with others, the plan allows %s", *share*100, gates.Coalesced)
+	}
+	if lag := out.ReleaseLag.Value; lag != nil && *lag > gates.ReleaseLag.D().Seconds() {
+		against("release_lag: the last request was sent %.3f ms after the first, the plan allows %s", *lag*1e3, gates.ReleaseLag)
+	}
+	switch {
+	case w.CarryOver == nil:
+		note("carry_over was not seen: %s", w.Nulls["carry_over"])
+	case *w.CarryOver && gates.CarryOver == "invalid":
+		against("carry_over: the wave was released onto what the last one had left")
+	case *w.CarryOver:
+		note("carry_over: the wave was released onto what the last one had left, which the plan only reports")
+	}
+	if reason := s.disconnect(w); reason != "" {
+		against("on_disconnect: %s", reason)
+	}
+	if w.ClockReadings != nil && w.ClockReadings.Stepped {
+		note("the wall clock was stepped inside the wave: arrivals are user-space times")
+	}
+	v.Valid = len(v.Reasons) == 0
+	return v
+}
+
+// stragglers is how many tokens a server may still give to each request that
+// was abandoned before it has noticed, when it cancels such requests.
+const stragglers = 16
+
+// disconnect holds what a server did for clients that had left against what
+// the arm declares.
+func (s *summarizer) disconnect(w record.Wave) string {
+	arm := s.plan.Arm(w.Arm)
+	if arm == nil || w.Settle == nil || w.Settle.Generated == nil || w.Settle.Abandoned == 0 {
+		return ""
+	}
+	if arm.OnDisconnect == plan.Cancel && *w.Settle.Generated > stragglers*w.Settle.Abandoned {
+		return fmt.Sprintf("%s is declared to cancel, and gave %d tokens to %d requests whose clients had left", w.Arm, *w.Settle.Generated, w.Settle.Abandoned)
+	}
+	return ""
+}
+
+func (s *summarizer) arm(role plan.Role, tier int) Arm {
+	name := s.plan.WithRole(role).Name
+	p := s.run.At(name, tier)
+	out := Arm{Arm: name, Role: role, Counts: CountsOf(p)}
+	var goodputs []float64
+	reason := "no wave was recorded at this tier"
+	for _, w := range s.waves {
+		if w.Arm != name || w.Tier != tier || w.Warmup || w.Wall.Value == nil {
+			continue
+		}
+		out.Waves++
+		if w.Goodput.Value == nil {
+			reason = w.Goodput.Reason
+			continue
+		}
+		goodputs = append(goodputs, *w.Goodput.Value)
+	}
+	population := fmt.Sprintf("%s, waves", p.Name)
+	out.Goodput = Spread{Median: s.null("tok/s", population, reason)}
+	if len(goodputs) == out.Waves && out.Waves > 0 {
+		low, high := slices.Min(goodputs), slices.Max(goodputs)
+		out.Goodput = Spread{Median: s.value(Median(goodputs), "tok/s", len(goodputs), population), Min: &low, Max: &high}
+	}
+	s.distributions(p, &out)
+	rate := s.null("ratio", p.Name+", all attempts", "no attempt was made")
+	if out.Counts.Attempted > 0 {
+		rate = s.value(float64(out.Counts.Failed)/float64(out.Counts.Attempted), "ratio", out.Counts.Attempted, p.Name+", all attempts")
+	}
+	out.FailureRate = rate
+	for _, r := range p.Attempts {
+		if r.Outcome != record.OK {
+			if r.OutputTokens != nil {
+				out.FailedTokens += *r.OutputTokens
+			}
+			continue
+		}
+		source := "none"
+		if r.OutputTokensSource != nil {
+			source = *r.OutputTokensSource
+		}
+		if out.OutputTokensSource == "" {
+			out.OutputTokensSource = source
+		} else if out.OutputTokensSource != source {
+			out.OutputTokensSource = "mixed"
+		}
+	}
+	return out
+}
+
+// distributions are the percentiles of an arm at a tier, each over its named
+// population.
+func (s *summarizer) distributions(p record.Population, out *Arm) {
+	ok := p.OK()
+	plain := func(of func(record.Request) (float64, string), q float64, p record.Population) Value {
+		var values []float64
+		for _, r := range p.Attempts {
+			if v, reason := of(r); reason == "" {
+				values = append(values, s.seconds(v))
+			}
+		}
+		if len(values) == 0 {
+			return s.null("s", p.Name, "no attempt of this population has it")
+		}
+		return s.value(Percentile(values, q), "s", len(values), p.Name)
+	}
+	ttft := func(r record.Request) (float64, string) { v, reason := TTFT(r); return float64(v), reason }
+	latency := func(r record.Request) (float64, string) { v, reason := Latency(r); return float64(v), reason }
+	out.TTFT50, out.TTFT95 = plain(ttft, 50, ok), plain(ttft, 95, ok)
+	out.Latency50, out.Latency95 = plain(latency, 50, ok), plain(latency, 95, ok)
+	out.TPOT50, out.TPOT95 = plain(TPOT, 50, ok), plain(TPOT, 95, ok)
+	out.TTFTFailed50 = plain(ttft, 50, p.Where("failed attempts with a first token", func(r record.Request) bool {
+		return r.Outcome != record.OK && r.FirstTokenAt != nil
+	}))
+	censored := func(values []Censored, q float64) Value {
+		name := p.Name + ", all attempts, failures right-censored"
+		if len(values) == 0 {
+			return s.null("s", name, "no attempt was made")
+		}
+		v, bound := CensoredPercentile(values, q)
+		out := s.value(s.seconds(v), "s", len(values), name)
+		out.AtLeast = bound
+		return out
+	}
+	ttfts, latencies := CensoredTTFT(p), CensoredLatency(p)
+	out.TTFTAll50, out.TTFTAll95 = censored(ttfts, 50), censored(ttfts, 95)
+	out.LatencyAll50, out.LatencyAll95 = censored(latencies, 50), censored(latencies, 95)
+}
+
+// CensoredTTFT is the time to first token of every attempt, in measured ns. An
+// attempt that failed before a first token is censored at its end; one that
+// failed after it has its TTFT, which was observed. An empty completion that
+// is ok has none, and never will: it is not in it.
+func CensoredTTFT(p record.Population) []Censored {
+	var out []Censored
+	for _, r := range p.Attempts {
+		if v, reason := TTFT(r); reason == "" {
+			out = append(out, Censored{Value: float64(v)})
+		} else if r.Outcome != record.OK {
+			out = append(out, Censored{Value: cut(r), AtLeast: true})
+		}
+	}
+	return out
+}
+
+// CensoredLatency is the latency of every attempt, in measured ns; one that
+// failed is censored at its end.
+func CensoredLatency(p record.Population) []Censored {
+	var out []Censored
+	for _, r := range p.Attempts {
+		if r.Outcome != record.OK {
+			out = append(out, Censored{Value: cut(r), AtLeast: true})
+			continue
+		}
+		v, _ := Latency(r)
+		out = append(out, Censored{Value: float64(v)})
+	}
+	return out
+}
+
+// cut is when a failed attempt ended, from its sending on, or from its
+// scheduled moment if it was never sent.
+func cut(r record.Request) float64 {
+	if r.SentAt == nil {
+		return float64(r.EndedAt - r.ScheduledAt)
+	}
+	return float64(r.EndedAt - *r.SentAt)
+}
+
+func (s *summarizer) tier(tier int) Tier {
+	t := Tier{Tier: tier, Status: "complete", Baseline: s.arm(plan.Baseline, tier), Candidate: s.arm(plan.Candidate, tier), Pairs: []Pair{}, TTFTPairs: []Pair{}}
+	t.Validity = Validity{Valid: true, Reasons: []string{}, Notes: []string{}}
+	ran, all := 0, 0
+	for _, w := range s.waves {
+		if w.Tier != tier || w.Warmup {
+			continue
+		}
+		all++
+		if w.Status != "not_selected" {
+			ran++
+		}
+		where := fmt.Sprintf("lifecycle %d (%s), repeat %d: ", w.Lifecycle, w.Arm, w.Repeat)
+		for _, r := range w.Validity.Reasons {
+			t.Validity.Valid = false
+			t.Validity.Reasons = append(t.Validity.Reasons, where+r)
+		}
+		if w.Status != "not_selected" {
+			for _, n := range w.Validity.Notes {
+				t.Validity.Notes = append(t.Validity.Notes, where+n)
+			}
+		}
+	}
+	switch {
+	case ran == 0:
+		t.Status = "not_selected"
+	case ran < s.plan.Sweep.Lifecycles*2*s.plan.Sweep.Repeats:
+		t.Status = "partial"
+	}
+	t.SpeedUp = s.speedUp(t)
+	t.Outputs = s.outputs(tier)
+	s.pairs(&t)
+	return t
+}
+
+func (s *summarizer) speedUp(t Tier) Value {
+	population := fmt.Sprintf("%d clients, goodput medians of %s over %s", t.Tier, t.Candidate.Arm, t.Baseline.Arm)
+	b, c := t.Baseline, t.Candidate
+	switch {
+	case b.Goodput.Median.Value == nil:
+		return s.null("ratio", population, b.Arm+" has no goodput: "+b.Goodput.Median.Reason)
+	case c.Goodput.Median.Value == nil:
+		return s.null("ratio", population, c.Arm+" has no goodput: "+c.Goodput.Median.Reason)
+	case *b.Goodput.Median.Value == 0:
+		return s.null("ratio", population, b.Arm+" has a goodput of 0: nothing can be divided by it")
+	case b.OutputTokensSource != c.OutputTokensSource || c.OutputTokensSource == "mixed":
+		return s.null("ratio", population, fmt.Sprintf("tokens were counted from %s in %s and from %s in %s", orNone(b.OutputTokensSource), b.Arm, orNone(c.OutputTokensSource), c.Arm))
+	}
+	return s.value(*c.Goodput.Median.Value / *b.Goodput.Median.Value, "ratio", min(b.Goodput.Median.N, c.Goodput.Median.N), population)
+}
+
+func orNone(source string) string {
+	if source == "" {
+		return "no ok attempt"
+	}
+	return source
+}
+
+type place struct{ pair, repeat, ordinal int }
+
+// outputs compares what both arms answered to the same ordinal of the same
+// repeat of the same pair, where both answered whole.
+func (s *summarizer) outputs(tier int) Outputs {
+	if s.plan.Gates.Identity == "none" {
+		return Outputs{Reason: "the plan's gates.identity is none"}
+	}
+	of := func(role plan.Role) map[place]record.Request {
+		out := map[place]record.Request{}
+		for _, r := range s.run.At(s.plan.WithRole(role).Name, tier).OK().Attempts {
+			out[place{r.Pair, r.Repeat, r.Ordinal}] = r
+		}
+		return out
+	}
+	baseline, candidate := of(plan.Baseline), of(plan.Candidate)
+	out := Outputs{Compared: true, By: record.SourceTokenIDs}
+	for at, b := range baseline {
+		if c, both := candidate[at]; both && (fromText(b) || fromText(c)) {
+			out.By = "text"
+		}
+	}
+	for at, b := range baseline {
+		c, both := candidate[at]
+		if !both {
+			continue
+		}
+		out.Of++
+		if out.By == "text" && b.OutputText == c.OutputText || out.By != "text" && slices.Equal(b.OutputTokenIDs, c.OutputTokenIDs) {
+			out.Equal++
+		}
+	}
+	if out.Of == 0 {
+		return Outputs{Reason: "no ordinal was answered whole by both arms"}
+	}
+	return out
+}
+
+func fromText(r record.Request) bool {
+	return r.OutputTokensSource == nil || *r.OutputTokensSource != record.SourceTokenIDs
+}
+
+// pairs are the units of inference: goodput medians within each pair, and the
+// pair's p95 of TTFT over all attempts.
+func (s *summarizer) pairs(t *Tier) {
+	for pair := 1; pair <= s.plan.Sweep.Lifecycles; pair++ {
+		goodput := Pair{Pair: pair}
+		ttft := Pair{Pair: pair}
+		for _, role := range []plan.Role{plan.Baseline, plan.Candidate} {
+			arm := s.plan.WithRole(role).Name
+			g, q := s.ofPair(t.Tier, pair, arm)
+			if role == plan.Baseline {
+				goodput.Baseline, ttft.Baseline = g, q
+			} else {
+				goodput.Candidate, ttft.Candidate = g, q
+			}
+		}
+		t.Pairs, t.TTFTPairs = append(t.Pairs, goodput), append(t.TTFTPairs, ttft)
+	}
+}
+
+func (s *summarizer) ofPair(tier, pair int, arm string) (goodput, ttft Value) {
+	numbers := map[int]bool{}
+	for _, l := range s.schedule.Lifecycles {
+		if l.Pair == pair && l.Arm == arm {
+			numbers[l.Number] = true
+		}
+	}
+	population := fmt.Sprintf("pair %d, %s, %d clients", pair, arm, tier)
+	goodput = s.null("tok/s", population+", waves", "no wave with a goodput")
+	var values []float64
+	for _, w := range s.waves {
+		if numbers[w.Lifecycle] && w.Tier == tier && !w.Warmup && w.Goodput.Value != nil {
+			values = append(values, *w.Goodput.Value)
+		}
+	}
+	if len(values) > 0 {
+		goodput = s.value(Median(values), "tok/s", len(values), population+", waves")
+	}
+	attempts := s.run.At(arm, tier).Where(fmt.Sprintf("pair %d", pair), func(r record.Request) bool { return r.Pair == pair })
+	ttft = s.null("s", population+", all attempts, failures right-censored", "no attempt was made")
+	if censored := CensoredTTFT(attempts); len(censored) > 0 {
+		v, bound := CensoredPercentile(censored, 95)
+		ttft = s.value(s.seconds(v), "s", len(censored), population+", all attempts, failures right-censored")
+		ttft.AtLeast = bound
+	}
+	return goodput, ttft
+}
+
+func (s *summarizer) validity(out Summary, findings []Finding) Validity {
+	v := Validity{Reasons: []string{}, Notes: []string{}}
+	for _, f := range findings {
+		v.Reasons = append(v.Reasons, f.String())
+	}
+	for _, t := range out.Tiers {
+		for _, r := range t.Validity.Reasons {
+			v.Reasons = append(v.Reasons, fmt.Sprintf("%d clients: %s", t.Tier, r))
+		}
+		for _, n := range t.Validity.Notes {
+			v.Notes = append(v.Notes, fmt.Sprintf("%d clients: %s", t.Tier, n))
+		}
+	}
+	for _, l := range s.run.Lifecycles {
+		if l.Status == "failed" {
+			v.Reasons = append(v.Reasons, fmt.Sprintf("lifecycle %d (%s) failed: %s", l.Number, l.Arm, l.Error))
+		}
+	}
+	switch out.Status {
+	case "interrupted":
+		v.Reasons = append(v.Reasons, "interrupted: the run did not come to its end")
+	case "partial":
+		v.Notes = append(v.Notes, fmt.Sprintf("partial: the label filter %q selected a part of the plan", s.run.Environment.Selection))
+	}
+	v.Valid = len(v.Reasons) == 0
+	return v
+}

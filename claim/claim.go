@@ -28,6 +28,9 @@ const Level = 0.95
 // test can reach Level at all: its p-value can't go below 2/2^k.
 const FewestPairs = 6
 
+// NotRun is the reason of a claim at a tier that no filter selected.
+const NotRun = "the tier was not run"
+
 // Claim is one sentence that the experiment may support.
 type Claim struct {
 	Claim       plan.Claim `json:"claim"`
@@ -92,7 +95,7 @@ func judge(p *plan.Plan, s metric.Summary, t metric.Tier, name plan.Claim) Claim
 	c.Verdict = Unsupported
 	if t.Status == "not_selected" {
 		c.Verdict = NotApplicable
-		c.Reasons = append(c.Reasons, "the tier was not run")
+		c.Reasons = append(c.Reasons, NotRun)
 		return c
 	}
 	c.obstacles(p, s, t)
@@ -148,6 +151,10 @@ func (c *Claim) infer(pairs []metric.Pair, higher bool, effect func(metric.Pair)
 		effects = append(effects, v)
 	}
 	p := SignFlip(effects)
+	if math.IsNaN(p) {
+		c.Reasons = append(c.Reasons, fmt.Sprintf("%d pairs: exact sign flips are computed for 1 to %d", len(effects), maxExact))
+		return
+	}
 	c.PValue = &p
 	sum := 0.0
 	for _, v := range effects {

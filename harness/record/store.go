@@ -98,14 +98,15 @@ func (s *Store) Heads() (requests, waves, lifecycles string) {
 	return s.requests.head, s.waves.head, s.lifecycles.head
 }
 
-// WriteEnvironment writes environment.json.
-func (s *Store) WriteEnvironment(e Environment) error {
+// WriteEnvironment writes environment.json and returns what it holds, with its
+// schema and the plan's hash filled in.
+func (s *Store) WriteEnvironment(e Environment) (Environment, error) {
 	e.Schema, e.PlanSHA256 = EnvironmentSchema, s.plan
 	data, err := json.MarshalIndent(e, "", "  ")
 	if err != nil {
-		return err
+		return e, err
 	}
-	return WriteFile(filepath.Join(s.dir, EnvironmentFile), append(data, '\n'))
+	return e, WriteFile(filepath.Join(s.dir, EnvironmentFile), append(data, '\n'))
 }
 
 // Close closes the files; what was appended is on disk already.

@@ -13,13 +13,11 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
-	"assay/claim"
 	"assay/harness/client"
 	"assay/harness/engine"
 	"assay/harness/environment"
 	"assay/harness/lifecycle"
 	"assay/harness/load"
-	"assay/harness/metric"
 	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/harness/telemetry"
@@ -35,27 +33,28 @@ type Experiment struct {
 	Schedule plan.Schedule
 	Tiers    []Tier
 
-	file     string
 	frozen   plan.Frozen
 	filter   string
 	progress *progress
 
-	mu         sync.Mutex
-	begun      bool
-	beginErr   error
-	expanded   *plan.Plan // with every ${VAR} expanded
-	run        string
-	dir        string
-	store      *record.Store
-	redact     *lifecycle.Redactor
-	prompts    []workloads.Prompt
-	executed   int
-	current    *running
-	kept       record.Run // what the store holds
-	finished   bool
-	summary    metric.Summary
-	claims     []claim.Claim
-	finishErr  error
+	mu          sync.Mutex
+	begun       bool
+	beginErr    error
+	expanded    *plan.Plan // with every ${VAR} expanded
+	run         string
+	dir         string
+	store       *record.Store
+	redact      *lifecycle.Redactor
+	prompts     []workloads.Prompt
+	executed    int
+	current     *running
+	kept        record.Run     // what the store holds
+	unstarted   map[int]string // why a lifecycle's engine was not launched
+	stopped     string         // why the suite as a whole was stopped
+	interrupted bool           // a wave was cut short by the run's being stopped
+	finished    bool
+	bundle      reports.Bundle
+	finishErr   error
 }
 
 // running is the lifecycle whose server is up.
@@ -83,9 +82,7 @@ func (t Tier) String() string {
 }
 
 // Labels are the tier's Ginkgo labels: "tier:64".
-func (t Tier) Labels() ginkgo.Labels { return ginkgo.Label(label(t.Clients)) }
-
-func label(clients int) string { return fmt.Sprintf("tier:%d", clients) }
+func (t Tier) Labels() ginkgo.Labels { return ginkgo.Label(fmt.Sprintf("tier:%d", t.Clients)) }
 
 // newExperiment freezes a plan's file and draws its schedule. Nothing is run
 // and nothing is written yet: Ginkgo builds every tree before it filters.
@@ -98,7 +95,7 @@ func newExperiment(file string) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Experiment{Plan: p, Schedule: p.Schedule(), file: file, frozen: frozen}
+	e := &Experiment{Plan: p, Schedule: p.Schedule(), frozen: frozen, unstarted: map[int]string{}}
 	for _, t := range p.Sweep.Tiers {
 		e.Tiers = append(e.Tiers, Tier{Clients: t})
 	}
@@ -124,11 +121,6 @@ func (e *Experiment) AnyTier() ginkgo.Labels {
 	return all
 }
 
-// scaled is a declared, possibly emulated, time in this machine's.
-func (e *Experiment) scaled(d plan.Duration) time.Duration {
-	return time.Duration(float64(d) / e.Plan.TimeScale)
-}
-
 // overhead is what a node's own deadline allows beyond what the plan declares,
 // so that the plan's deadlines are the ones that are met.
 const overhead = 30 * time.Second
@@ -136,7 +128,7 @@ const overhead = 30 * time.Second
 // StartTimeout is the time limit on the node that starts a server. It stands
 // on that node alone, since a first spec's own limit would include it.
 func (e *Experiment) StartTimeout() ginkgo.NodeTimeout {
-	return ginkgo.NodeTimeout(e.scaled(e.Plan.Timeouts.Image) + e.scaled(e.Plan.Timeouts.Ready) + e.scaled(e.Plan.Timeouts.Stop) + overhead)
+	return ginkgo.NodeTimeout(e.Plan.Scaled(e.Plan.Timeouts.Image) + e.Plan.Scaled(e.Plan.Timeouts.Ready) + e.Plan.Scaled(e.Plan.Timeouts.Stop) + overhead)
 }
 
 // begin makes the bundle's place at the first start.
@@ -182,11 +174,11 @@ func (e *Experiment) prepare(ctx context.Context) error {
 		}
 	}
 	e.redact = lifecycle.NewRedactor(secrets...)
-	e.kept.Environment = record.Environment{
+	e.kept.Environment, err = e.store.WriteEnvironment(record.Environment{
 		Run: e.run, StartedAt: now.Format(time.RFC3339Nano), Selection: e.filter,
 		Substitutions: substitutions, Facts: environment.Facts(ctx, root),
-	}
-	if err := e.store.WriteEnvironment(e.kept.Environment); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	return record.WriteFile(filepath.Join(e.dir, reports.PlanFile), e.frozen.Bytes)
@@ -202,9 +194,12 @@ func (e *Experiment) Start(ctx ginkgo.SpecContext, place plan.Lifecycle) {
 		ginkgo.Fail(err.Error())
 	}
 	arm := *e.expanded.Arm(place.Arm)
-	made, err := lifecycle.NewEngine(e.expanded, arm, place)
+	made, err := lifecycle.NewEngine(e.expanded, arm, place, texts(e.prompts))
 	if err == nil {
 		err = made.Check(ctx)
+	}
+	if err != nil {
+		e.unstarted[place.Number] = e.redact.Redact(err.Error())
 	}
 	if errors.Is(err, engine.ErrUnavailable) {
 		e.unavailable(err)
@@ -221,7 +216,7 @@ func (e *Experiment) Start(ctx ginkgo.SpecContext, place plan.Lifecycle) {
 		Run: e.run, Place: place, Executed: e.executed, Arm: arm, Engine: made, Timeouts: e.timeouts(), Scale: e.Plan.TimeScale,
 		LogDir: filepath.Join(e.dir, record.LogsDir), Redact: e.redact,
 	})
-	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) { e.stop(ctx, place, l) }, ginkgo.NodeTimeout(e.scaled(e.Plan.Timeouts.Stop)+overhead))
+	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) { e.stop(ctx, place, l) }, ginkgo.NodeTimeout(e.Plan.Scaled(e.Plan.Timeouts.Stop)+overhead))
 	if err != nil {
 		ginkgo.Fail(err.Error())
 	}
@@ -245,6 +240,14 @@ func (e *Experiment) unavailable(err error) {
 	ginkgo.Skip(err.Error())
 }
 
+func texts(prompts []workloads.Prompt) []string {
+	out := make([]string, len(prompts))
+	for i, p := range prompts {
+		out[i] = p.Text
+	}
+	return out
+}
+
 func (e *Experiment) largestWave() int {
 	n := 0
 	for _, t := range e.Tiers {
@@ -256,7 +259,7 @@ func (e *Experiment) largestWave() int {
 func (e *Experiment) timeouts() plan.Timeouts {
 	t := e.Plan.Timeouts
 	for _, d := range []*plan.Duration{&t.Image, &t.Ready, &t.Connect, &t.Request, &t.Stop} {
-		*d = plan.Duration(e.scaled(*d))
+		*d = plan.Duration(e.Plan.Scaled(*d))
 	}
 	return t
 }
@@ -266,8 +269,11 @@ func (e *Experiment) stop(ctx context.Context, place plan.Lifecycle, l *lifecycl
 	e.progress.lifecycle(e.Place(place) + ": stopping")
 	r, err := l.Stop(ctx)
 	e.current = nil
-	status, reason := "not_selected", "the label filter "+fmt.Sprintf("%q", e.filter)+" did not select it"
-	if r.Status != "ran" {
+	status, reason := "not_selected", fmt.Sprintf("the label filter %q did not select it", e.filter)
+	if r.Status == "ran" && e.interrupted {
+		status, reason = "not_run", "the run was stopped before it"
+		r.Status, r.Error = "interrupted", "the run was stopped inside this lifecycle"
+	} else if r.Status != "ran" {
 		status, reason = "not_run", "the lifecycle "+r.Status+": "+firstLine(r.Error)
 	}
 	err = errors.Join(err, e.keepAbsent(place, status, reason))
@@ -359,19 +365,19 @@ func (w Wave) Labels() ginkgo.Labels {
 // Timeout is the time limit on the wave's spec.
 func (w Wave) Timeout() ginkgo.NodeTimeout {
 	e := w.experiment
-	return ginkgo.NodeTimeout(e.settleLimit() + e.scaled(e.Plan.Timeouts.Connect) + e.scaled(e.Plan.Timeouts.Request) + overhead)
+	return ginkgo.NodeTimeout(e.settleLimit() + e.Plan.Scaled(e.Plan.Timeouts.Connect) + e.Plan.Scaled(e.Plan.Timeouts.Request) + overhead)
 }
 
 func (e *Experiment) settleLimit() time.Duration {
 	if e.Plan.Sweep.Settle.None {
 		return 0
 	}
-	return e.scaled(e.Plan.Sweep.Settle.Idle)
+	return e.Plan.Scaled(e.Plan.Sweep.Settle.Idle)
 }
 
 // Run settles the server, releases the wave, and returns its attempts once
 // they are on disk. It fails nothing by itself: matchers judge.
-func (w Wave) Run(ctx context.Context) metric.Attempts {
+func (w Wave) Run(ctx context.Context) record.Population {
 	ginkgo.GinkgoHelper()
 	e, r := w.experiment, w.experiment.current
 	if r == nil || r.place.Number != w.place.Number {
@@ -384,34 +390,37 @@ func (w Wave) Run(ctx context.Context) metric.Attempts {
 	r.executed++
 	e.progress.wave(e.Place(w.place)+": "+w.String(), len(items))
 	settled := load.Settle(ctx, r.lifecycle.Clock(), e.idleness(r))
-	record, requests := load.Burst{
+	wave, requests := load.Burst{
 		Place: w.place, Wave: w.wave, Executed: r.executed, Lane: e.Plan.Workload.Lane,
 		Client: r.client, Target: r.target, Items: items,
-		Connect: e.scaled(e.Plan.Timeouts.Connect), Timeout: e.scaled(e.Plan.Timeouts.Request),
+		Connect: e.Plan.Scaled(e.Plan.Timeouts.Connect), Timeout: e.Plan.Scaled(e.Plan.Timeouts.Request),
 		Clock: r.lifecycle.Clock(), Settle: settled, OnOutcome: e.progress.ended,
 	}.Release(ctx)
 	r.abandoned = load.Abandoned(requests)
+	e.interrupted = e.interrupted || wave.Status == "interrupted"
 	if first, last, ok := load.Span(requests); ok {
 		r.lifecycle.Served(first, last)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	record, requests, err = e.store.AppendWave(record, requests)
-	e.kept.Waves = append(e.kept.Waves, record)
+	wave, requests, err = e.store.AppendWave(wave, requests)
+	e.kept.Waves = append(e.kept.Waves, wave)
 	e.kept.Requests = append(e.kept.Requests, requests...)
 	if err != nil {
 		ginkgo.Fail(err.Error())
 	}
-	return metric.AttemptsOf(w.wave, record, requests)
+	return record.Run{Requests: requests}.Of(wave)
 }
 
 func (e *Experiment) idleness(r *running) load.Idleness {
 	i := load.Idleness{Limit: e.settleLimit(), Poll: e.Plan.Timeouts.Poll.D(), Gone: r.lifecycle.Server().Done(), Abandoned: r.abandoned}
-	if path := r.arm.Engine.Metrics; path != "" {
+	if path := *r.arm.Engine.Metrics; path != "" {
 		url := r.target.BaseURL + path
 		i.Gauges = func(ctx context.Context) (telemetry.Gauges, error) { return telemetry.ReadGauges(ctx, url) }
 	} else {
-		i.Probe = func(ctx context.Context) error { return load.Probe(ctx, r.client, r.target, e.Plan.Model.ServedAs, r.lifecycle.Clock()) }
+		i.Probe = func(ctx context.Context) error {
+			return load.Probe(ctx, r.client, r.target, e.Plan.Model.ServedAs, r.lifecycle.Clock(), e.settleLimit())
+		}
 	}
 	return i
 }
@@ -421,8 +430,13 @@ func (e *Experiment) idleness(r *running) load.Idleness {
 func (e *Experiment) items(w Wave, arm plan.Arm) ([]load.Item, error) {
 	var items []load.Item
 	for ordinal := 1; ordinal <= w.wave.Tier; ordinal++ {
-		prompt := e.prompts[(ordinal-1)%len(e.prompts)]
-		request, err := client.NewChatRequest(chatParams(e.Plan, arm, prompt))
+		prompt := workloads.For(e.prompts, ordinal)
+		request, err := client.NewChatRequest(client.ChatParams{
+			Model: e.Plan.Model.ServedAs, Messages: []client.Message{{Role: "user", Content: prompt.Text}},
+			MaxTokens: e.Plan.Workload.MaxTokens, Temperature: e.Plan.Workload.Temperature, Seed: e.Plan.Seed,
+			TopP: e.Plan.Sampling.TopP, RepetitionPenalty: e.Plan.Sampling.RepetitionPenalty,
+			Exact: e.Plan.Workload.Lane == plan.Fixed, TokenIDs: *arm.TokenIDs,
+		})
 		if err != nil {
 			return nil, err
 		}

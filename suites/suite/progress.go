@@ -26,11 +26,11 @@ type progress struct {
 	finished atomic.Int64
 	began    time.Time
 
-	mu     sync.Mutex
-	text   string
-	bars   *mpb.Progress
-	bar    *mpb.Bar
-	total  int
+	mu    sync.Mutex
+	text  string
+	bars  *mpb.Progress
+	bar   *mpb.Bar
+	total int
 }
 
 func newProgress(out *os.File) *progress {

@@ -1,9 +1,7 @@
 package suite
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,20 +112,4 @@ func knownLabels(labels []string) ([]string, error) {
 	}
 	slices.Sort(known)
 	return slices.Compact(known), nil
-}
-
-// close completes the plan's bundle: what never ran is written down, junit.xml
-// holds the plan's own specs, and the sums come last of all.
-func (e *Experiment) close(ctx context.Context, report ginkgo.Report) error {
-	e.progress.close()
-	if e.store == nil {
-		return nil
-	}
-	err := e.finish(ctx)
-	err = errors.Join(err, e.writeJUnit(report), e.store.Close())
-	if err == nil {
-		err = e.seal()
-	}
-	fmt.Fprintln(os.Stdout, e.printed())
-	return err
 }

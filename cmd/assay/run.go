@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assay/harness/plan"
+)
+
+func runCommand() *cobra.Command {
+	var tiers []int
+	var out string
+	c := &cobra.Command{
+		Use:   "run PLAN",
+		Short: "run a plan: what the Ginkgo line does, without knowing Ginkgo",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			line, err := ginkgoLine(args[0], tiers, out)
+			if err != nil {
+				return err
+			}
+			root, err := moduleRoot()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "+", strings.Join(line, " "))
+			run := exec.CommandContext(cmd.Context(), line[0], line[1:]...)
+			run.Dir = root
+			run.Stdin, run.Stdout, run.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
+			// Ctrl-C reaches the whole foreground group; Ginkgo then ends by
+			// itself, with the servers stopped and the bundle written.
+			run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
+			err = run.Run()
+			var failed *exec.ExitError
+			if errors.As(err, &failed) {
+				return doesNotHold
+			}
+			return err
+		},
+	}
+	c.Flags().IntSliceVar(&tiers, "tier", nil, "run these tiers alone, such as 64; the bundle is then partial")
+	c.Flags().StringVar(&out, "out", "", "put the bundle here, in a folder of the plan's name")
+	return c
+}
+
+// ginkgoLine is the command that runs a plan: its labels are asked for by
+// name, so that an engine that is missing fails and is not skipped.
+func ginkgoLine(path string, tiers []int, out string) ([]string, error) {
+	p, err := plan.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	filter := strings.Join(p.Labels, " && ")
+	if len(tiers) > 0 {
+		var any []string
+		for _, t := range tiers {
+			any = append(any, p.TierLabel(t))
+		}
+		filter += " && (" + strings.Join(any, " || ") + ")"
+	}
+	timeout := 2*p.WorstCase().Round(1e9) + 5*60*1e9
+	line := []string{"go", "tool", "ginkgo", "--fail-on-empty", "--timeout", timeout.String(), "--label-filter", filter, "./suites/" + string(p.Experiment), "--", "-plan", path}
+	if out != "" {
+		if out, err = filepath.Abs(out); err != nil {
+			return nil, err
+		}
+		line = append(line, "-out", out)
+	}
+	return line, nil
+}
+
+// moduleRoot is the folder with the module's go.mod.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(data), "module assay\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("this is not inside the project's checkout, where the suites are: change there first")
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"assay/reports"
+)
+
+func verifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify DIR",
+		Short: "check a bundle without the hardware: sums, chains, schedule, invariants, every number",
+		Long: "Checks a bundle's sums, the chains of its records, that every scheduled attempt is accounted for, what no honest\n" +
+			"run can break, and that summary, claims and report are those that its plan and records give. It shows that a\n" +
+			"bundle is whole and consistent, not who made it: see docs/verify.md.\n\n" +
+			"Exit codes: 0 it holds, 1 it does not (each reason on a line), 2 it could not be read.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := reports.Verify(args[0])
+			if err != nil {
+				return err
+			}
+			for _, reason := range v.Reasons {
+				fmt.Fprintln(cmd.OutOrStdout(), reason)
+			}
+			if !v.Holds() {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s does not hold, for %d reason(s)\n", args[0], len(v.Reasons))
+				return doesNotHold
+			}
+			validity := "the protocol was kept"
+			if !v.Validity.Valid {
+				validity = fmt.Sprintf("the run says of itself that it is invalid, for %d reason(s), the first: %s", len(v.Validity.Reasons), v.Validity.Reasons[0])
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s holds: %s; %s\n", args[0], v.Status, validity)
+			return nil
+		},
+	}
+}
+
+func reportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "report DIR",
+		Short: "print a bundle's tables, computed anew from its records",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := reports.Read(args[0])
+			if err != nil {
+				return fmt.Errorf("%s can't be read: %w", args[0], err)
+			}
+			fmt.Fprint(cmd.OutOrStdout(), reports.Terminal(b))
+			return nil
+		},
+	}
+}

@@ -1,0 +1,82 @@
+package reports
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"assay/claim"
+	"assay/harness/metric"
+	"assay/harness/plan"
+	"assay/harness/record"
+)
+
+// The files of a bundle that this package writes, beside package record's.
+const (
+	PlanFile    = "plan.yaml"
+	SummaryFile = "summary.json"
+	ClaimsFile  = "claims.json"
+	ReportFile  = "report.md"
+	JUnitFile   = "junit.xml"
+	SumsFile    = "SHA256SUMS"
+)
+
+// Bundle is a run's evidence with what is derived from it.
+type Bundle struct {
+	Plan    *plan.Plan
+	Run     record.Run
+	Summary metric.Summary
+	Claims  claim.Document
+}
+
+// Derive computes everything that can be computed from a plan and records.
+func Derive(p *plan.Plan, run record.Run) Bundle {
+	summary := metric.Summarize(p, run)
+	return Bundle{Plan: p, Run: run, Summary: summary, Claims: claim.Judge(p, summary)}
+}
+
+// Write writes the derived files into the bundle's directory.
+func (b Bundle) Write(dir string) error {
+	files, err := b.derived()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range files {
+		errs = append(errs, record.WriteFile(filepath.Join(dir, f.name), f.data))
+	}
+	return errors.Join(errs...)
+}
+
+type file struct {
+	name string
+	data []byte
+}
+
+func (b Bundle) derived() ([]file, error) {
+	summary, err := json.MarshalIndent(b.Summary, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("the summary is no JSON: %w", err)
+	}
+	claims, err := json.MarshalIndent(b.Claims, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("the claims are no JSON: %w", err)
+	}
+	return []file{{SummaryFile, append(summary, '\n')}, {ClaimsFile, append(claims, '\n')}, {ReportFile, []byte(Markdown(b))}}, nil
+}
+
+// Read reads a bundle's plan and records, and derives the rest anew. The error
+// holds every fault met; the bundle holds what could be read all the same.
+func Read(dir string) (Bundle, error) {
+	p, err := plan.Load(filepath.Join(dir, PlanFile))
+	if err != nil {
+		return Bundle{}, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, record.RequestsFile)); err != nil {
+		return Bundle{}, err
+	}
+	run, err := record.Read(dir)
+	return Derive(p, run), err
+}

@@ -1,0 +1,109 @@
+package reports
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"assay/harness/record"
+)
+
+// Seal writes SHA256SUMS over every file of a bundle but itself, in the format
+// of sha256sum. It comes last of all.
+func Seal(dir string) error {
+	files, err := list(dir)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	for _, name := range files {
+		sum, err := sumOf(dir, name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&out, "%s  %s\n", sum, name)
+	}
+	return record.WriteFile(filepath.Join(dir, SumsFile), out.Bytes())
+}
+
+// list names a bundle's files but SHA256SUMS, in order, with forward slashes.
+func list(dir string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if name = filepath.ToSlash(name); name != SumsFile {
+			files = append(files, name)
+		}
+		return err
+	})
+	slices.Sort(files)
+	return files, err
+}
+
+func sumOf(dir, name string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// checkSums holds the files against SHA256SUMS and says every difference.
+func checkSums(dir string) ([]string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, SumsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return []string{SumsFile + " is missing: the run was killed before it was sealed, or somebody removed it"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var faults []string
+	want := map[string]string{}
+	scanner := bufio.NewScanner(bytes.NewReader(data))
+	for scanner.Scan() {
+		sum, name, ok := strings.Cut(scanner.Text(), "  ")
+		if !ok || len(sum) != 64 || want[name] != "" {
+			faults = append(faults, fmt.Sprintf("%s: %q is no line of it", SumsFile, scanner.Text()))
+			continue
+		}
+		want[name] = sum
+	}
+	files, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		sum, err := sumOf(dir, name)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case want[name] == "":
+			faults = append(faults, fmt.Sprintf("%s: it is not in %s", name, SumsFile))
+		case want[name] != sum:
+			faults = append(faults, fmt.Sprintf("%s: its SHA-256 is not the one in %s", name, SumsFile))
+		}
+		delete(want, name)
+	}
+	var missing []string
+	for name := range want {
+		missing = append(missing, name)
+	}
+	slices.Sort(missing)
+	for _, name := range missing {
+		faults = append(faults, fmt.Sprintf("%s: it is in %s, and the file is missing", name, SumsFile))
+	}
+	return faults, scanner.Err()
+}

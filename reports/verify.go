@@ -1,0 +1,347 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"assay/harness/metric"
+	"assay/harness/plan"
+	"assay/harness/record"
+)
+
+// Verdict is what verification found: nothing, or each reason for which a
+// bundle does not hold.
+type Verdict struct {
+	Reasons  []string
+	Status   string // complete, partial, interrupted
+	Validity metric.Validity
+}
+
+// Holds says that nothing was found.
+func (v Verdict) Holds() bool { return len(v.Reasons) == 0 }
+
+// Verify checks a bundle without any hardware: its sums, the schemas of its
+// documents, the chains of its records and their heads, that every scheduled
+// attempt is accounted for, what no honest run can break, and that the
+// summary, the claims and the report are those that its plan and records give.
+// The error says that the bundle could not be read at all.
+func Verify(dir string) (Verdict, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return Verdict{}, fmt.Errorf("there is no bundle: %w", err)
+	} else if !info.IsDir() {
+		return Verdict{}, fmt.Errorf("%s is a file: name the bundle's directory", dir)
+	}
+	v := &verification{dir: dir}
+	sums, err := checkSums(dir)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v.add(sums...)
+	p, err := plan.Load(filepath.Join(dir, PlanFile))
+	if err != nil {
+		return Verdict{}, fmt.Errorf("the bundle has no plan that can be read: %w", err)
+	}
+	v.frozen(p)
+	run, err := record.Read(dir)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return Verdict{}, fmt.Errorf("the bundle is not whole: %w", err)
+		}
+		v.add(strings.Split(err.Error(), "\n")...)
+	}
+	v.schemas()
+	v.heads(run)
+	v.invariants(p, run)
+	b := Derive(p, run)
+	v.derived(b)
+	v.junit(b)
+	v.logs(run)
+	return Verdict{Reasons: v.reasons, Status: b.Summary.Status, Validity: b.Summary.Validity}, nil
+}
+
+type verification struct {
+	dir     string
+	reasons []string
+}
+
+func (v *verification) add(reasons ...string) {
+	for _, r := range reasons {
+		if r != "" && !slices.Contains(v.reasons, r) {
+			v.reasons = append(v.reasons, r)
+		}
+	}
+}
+
+func (v *verification) found(format string, args ...any) { v.add(fmt.Sprintf(format, args...)) }
+
+func (v *verification) frozen(p *plan.Plan) {
+	frozen, err := plan.Freeze(p)
+	data, readErr := os.ReadFile(filepath.Join(v.dir, PlanFile))
+	if err = errors.Join(err, readErr); err != nil {
+		v.found("%s: %s", PlanFile, err)
+	} else if !bytes.Equal(frozen.Bytes, data) {
+		v.found("%s: it is not frozen: frozen, it would be other bytes", PlanFile)
+	}
+}
+
+// invariants are what no honest run can break. A run may say of itself that it
+// is invalid, and its bundle holds: but never with records that contradict
+// themselves.
+func (v *verification) invariants(p *plan.Plan, run record.Run) {
+	for _, f := range metric.Check(p, run) {
+		v.add(f.String())
+	}
+}
+
+// heads checks that each lifecycle names the last lines that stood in the other
+// two files when it ended, and how many of them were its own.
+func (v *verification) heads(run record.Run) {
+	requests, waves := chainOf(v.dir, record.RequestsFile), chainOf(v.dir, record.WavesFile)
+	lastRequests, lastWaves := 0, 0
+	for _, l := range run.Lifecycles {
+		where := fmt.Sprintf("lifecycle %d", l.Number)
+		at, ok := requests[l.RequestsHead]
+		if !ok || at < lastRequests {
+			v.found("%s: its requests_head is no line of %s that could have been the last then", where, record.RequestsFile)
+		}
+		lastRequests = at
+		if at, ok = waves[l.WavesHead]; !ok || at < lastWaves {
+			v.found("%s: its waves_head is no line of %s that could have been the last then", where, record.WavesFile)
+		}
+		lastWaves = at
+		ownRequests, ownWaves := 0, 0
+		for _, r := range run.Requests {
+			if r.Lifecycle == l.Number {
+				ownRequests++
+			}
+		}
+		for _, w := range run.Waves {
+			if w.Lifecycle == l.Number {
+				ownWaves++
+			}
+		}
+		if l.Requests != ownRequests || l.Waves != ownWaves {
+			v.found("%s: it had %d attempts and %d waves, and there are %d and %d", where, l.Requests, l.Waves, ownRequests, ownWaves)
+		}
+	}
+	if len(run.Lifecycles) > 0 && (lastRequests != len(requests)-1 || lastWaves != len(waves)-1) {
+		v.found("%s: the last lifecycle does not stand behind the last line of %s and %s", record.LifecyclesFile, record.RequestsFile, record.WavesFile)
+	}
+}
+
+// chainOf maps each line's SHA-256 to its number, from 1; the chain's beginning
+// is number 0.
+func chainOf(dir, name string) map[string]int {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	at := map[string]int{record.Genesis: 0}
+	if err != nil {
+		return at
+	}
+	for i, line := range bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n")) {
+		if len(line) > 0 {
+			at[record.LineSHA256(line)] = i + 1
+		}
+	}
+	return at
+}
+
+func headOf(dir, name string) string {
+	head, most := record.Genesis, 0
+	for sum, at := range chainOf(dir, name) {
+		if at >= most {
+			head, most = sum, at
+		}
+	}
+	return head
+}
+
+// derived computes summary, claims and report anew and compares every value.
+func (v *verification) derived(b Bundle) {
+	files, err := b.derived()
+	if err != nil {
+		v.found("the summary can't be computed anew: %s", err)
+		return
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(v.dir, f.name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			v.found("%s: it is missing", f.name)
+		case err != nil:
+			v.found("%s: %s", f.name, err)
+		case bytes.Equal(data, f.data):
+		case strings.HasSuffix(f.name, ".json"):
+			v.add(jsonDifference(f.name, data, f.data))
+		default:
+			v.add(textDifference(f.name, data, f.data))
+		}
+	}
+}
+
+func jsonDifference(name string, got, want []byte) string {
+	var g, w any
+	if err := json.Unmarshal(got, &g); err != nil {
+		return fmt.Sprintf("%s: no JSON: %s", name, err)
+	}
+	if err := json.Unmarshal(want, &w); err != nil {
+		return fmt.Sprintf("%s: computed anew, it is no JSON: %s", name, err)
+	}
+	if path, a, b, ok := diverge("", g, w); ok {
+		return fmt.Sprintf("%s: %s is %s, and the records give %s", name, path, a, b)
+	}
+	return "" // the same values, written otherwise
+}
+
+// diverge finds the first place at which two JSON values differ.
+func diverge(path string, got, want any) (string, string, string, bool) {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			return path, compact(got), compact(want), true
+		}
+		keys := map[string]bool{}
+		for k := range w {
+			keys[k] = true
+		}
+		for k := range g {
+			keys[k] = true
+		}
+		sorted := make([]string, 0, len(keys))
+		for k := range keys {
+			sorted = append(sorted, k)
+		}
+		slices.Sort(sorted)
+		for _, k := range sorted {
+			gv, inG := g[k]
+			wv, inW := w[k]
+			if !inG || !inW {
+				return path + "." + k, presence(gv, inG), presence(wv, inW), true
+			}
+			if p, a, b, ok := diverge(path+"."+k, gv, wv); ok {
+				return p, a, b, true
+			}
+		}
+	case []any:
+		g, ok := got.([]any)
+		if !ok {
+			return path, compact(got), compact(want), true
+		}
+		for i := range min(len(g), len(w)) {
+			if p, a, b, ok := diverge(fmt.Sprintf("%s[%d]", path, i), g[i], w[i]); ok {
+				return p, a, b, true
+			}
+		}
+		if len(g) != len(w) {
+			return path, fmt.Sprintf("a list of %d", len(g)), fmt.Sprintf("a list of %d", len(w)), true
+		}
+	default:
+		if got != want {
+			return path, compact(got), compact(want), true
+		}
+	}
+	return "", "", "", false
+}
+
+func presence(v any, is bool) string {
+	if !is {
+		return "absent"
+	}
+	return compact(v)
+}
+
+func compact(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if len(data) > 120 {
+		return string(data[:120]) + "…"
+	}
+	return string(data)
+}
+
+func textDifference(name string, got, want []byte) string {
+	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("%s:%d: it says %q, and the records give %q", name, i+1, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%s: it has %d lines, and the records give %d", name, len(g), len(w))
+}
+
+// Properties are what junit.xml carries of the bundle that it lies in.
+func Properties(dir string, s metric.Summary) [][2]string {
+	valid := "valid"
+	if !s.Validity.Valid {
+		valid = "invalid"
+	}
+	return [][2]string{
+		{"assay.plan_sha256", s.PlanSHA256}, {"assay.schedule_sha256", s.ScheduleSHA256}, {"assay.run", s.Run},
+		{"assay.status", s.Status}, {"assay.validity", valid},
+		{"assay.requests_head", headOf(dir, record.RequestsFile)},
+		{"assay.waves_head", headOf(dir, record.WavesFile)},
+		{"assay.lifecycles_head", headOf(dir, record.LifecyclesFile)},
+	}
+}
+
+// junit checks the heads that junit.xml carries.
+func (v *verification) junit(b Bundle) {
+	data, err := os.ReadFile(filepath.Join(v.dir, JUnitFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		v.found("%s: it is missing", JUnitFile)
+		return
+	}
+	var suites struct {
+		Suites []struct {
+			Properties []struct {
+				Name  string `xml:"name,attr"`
+				Value string `xml:"value,attr"`
+			} `xml:"properties>property"`
+		} `xml:"testsuite"`
+	}
+	if err == nil {
+		err = xml.Unmarshal(data, &suites)
+	}
+	if err != nil {
+		v.found("%s: %s", JUnitFile, err)
+		return
+	}
+	said := map[string]string{}
+	for _, s := range suites.Suites {
+		for _, p := range s.Properties {
+			said[p.Name] = p.Value
+		}
+	}
+	for _, p := range Properties(v.dir, b.Summary) {
+		if said[p[0]] != p[1] {
+			v.found("%s: %s is %q, and the bundle has %q", JUnitFile, p[0], said[p[0]], p[1])
+		}
+	}
+}
+
+// logs checks that each lifecycle's log is there, with as many lines as were
+// counted.
+func (v *verification) logs(run record.Run) {
+	for _, l := range run.Lifecycles {
+		if l.Log == nil {
+			continue
+		}
+		name := record.LogsDir + "/" + l.Log.File
+		data, err := os.ReadFile(filepath.Join(v.dir, record.LogsDir, filepath.Base(l.Log.File)))
+		if err != nil {
+			v.found("%s: %s", name, err)
+		} else if n := bytes.Count(data, []byte("\n")); n != l.Log.Lines {
+			v.found("%s: it has %d lines, and the lifecycle counted %d", name, n, l.Log.Lines)
+		}
+	}
+}

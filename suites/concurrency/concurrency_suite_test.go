@@ -1,0 +1,45 @@
+// Package concurrency_test is the concurrency experiment: what happens to a
+// server that takes one request at a time, and to one that batches, when 1, 8,
+// 32 and 64 clients come at once.
+package concurrency_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"assay/harness/plan"
+	. "assay/matchers"
+	"assay/suites/suite"
+)
+
+func TestConcurrency(t *testing.T) { suite.Run(t, "Concurrency") }
+
+var _ = suite.For(plan.Concurrency, func(exp *suite.Experiment) {
+	for _, place := range exp.Schedule.Lifecycles {
+		Context(exp.Place(place), Ordered, ContinueOnFailure, func() { // "1 of 2: naive"
+			// Stops and removes the server again, whatever happens.
+			BeforeAll(func(ctx SpecContext) { exp.Start(ctx, place) }, exp.StartTimeout())
+
+			for wave := range exp.Waves(place) {
+				It("serves "+wave.String(), wave.Labels(), func(ctx SpecContext) {
+					Expect(wave.Run(ctx)).To(AccountForEveryAttempt())
+				}, wave.Timeout())
+			}
+		})
+	}
+
+	Context("the evidence", func() {
+		It("kept the protocol", exp.AnyTier(), func() {
+			Expect(exp.Run().Summary).To(KeepTheProtocol())
+		})
+
+		for _, tier := range exp.Tiers {
+			It("says what it supports at "+tier.String(), tier.Labels(), func() {
+				Expect(exp.Run().Claims.Claims).To(SupportOnly(exp.Plan.Claims...))
+				AddReportEntry("verdicts", exp.Verdicts(tier))
+			})
+		}
+	})
+})

@@ -6,6 +6,7 @@ import (
 
 	"assay/harness/metric"
 	"assay/harness/plan"
+	"assay/harness/record"
 )
 
 // Schema is claims.json's.
@@ -71,10 +72,7 @@ func Judge(p *plan.Plan, s metric.Summary) Document {
 
 func judge(p *plan.Plan, s metric.Summary, t metric.Tier, name plan.Claim) Claim {
 	c := Claim{Claim: name, Tier: t.Tier, Reasons: []string{}, Records: pointers(s, t.Tier)}
-	at := fmt.Sprintf("at %d clients", t.Tier)
-	if t.Tier == 1 {
-		at = "at 1 client"
-	}
+	at := "at " + record.Clients(t.Tier)
 	b, k := t.Baseline, t.Candidate
 	var pairs []metric.Pair
 	higher := false

@@ -146,13 +146,13 @@ func (m *supportMatcher) Match(actual any) (bool, error) {
 	for _, c := range claims {
 		switch {
 		case !slices.Contains(m.declared, c.Claim):
-			m.reason = fmt.Sprintf("%q is claimed at %d clients, and the plan does not declare it", c.Claim, c.Tier)
+			m.reason = fmt.Sprintf("%q is claimed at %s, and the plan does not declare it", c.Claim, record.Clients(c.Tier))
 		case len(c.Reasons) == 0:
-			m.reason = fmt.Sprintf("%q at %d clients is %s without a reason", c.Claim, c.Tier, c.Verdict)
+			m.reason = fmt.Sprintf("%q at %s is %s without a reason", c.Claim, record.Clients(c.Tier), c.Verdict)
 		case c.Verdict == claim.Supported && len(c.Records) == 0:
-			m.reason = fmt.Sprintf("%q at %d clients is supported, and points to no record", c.Claim, c.Tier)
+			m.reason = fmt.Sprintf("%q at %s is supported, and points to no record", c.Claim, record.Clients(c.Tier))
 		case c.Verdict != claim.Supported && c.Verdict != claim.Unsupported && c.Verdict != claim.NotApplicable:
-			m.reason = fmt.Sprintf("%q at %d clients has the verdict %q, which is none", c.Claim, c.Tier, c.Verdict)
+			m.reason = fmt.Sprintf("%q at %s has the verdict %q, which is none", c.Claim, record.Clients(c.Tier), c.Verdict)
 		}
 		if m.reason != "" {
 			return false, nil
@@ -168,7 +168,7 @@ func (m *supportMatcher) Match(actual any) (bool, error) {
 	for tier, have := range tiers {
 		for _, name := range m.declared {
 			if !have[name] {
-				m.reason = fmt.Sprintf("there is no verdict on %q at %d clients", name, tier)
+				m.reason = fmt.Sprintf("there is no verdict on %q at %s", name, record.Clients(tier))
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func reading(b Bundle) []string {
 		lines = append(lines, fmt.Sprintf("Every number here is emulated: both servers are a scheduler model in this process, fitted to a published run. Seconds are emulated ones; measured times are %g times shorter, and the records keep those. Gates are in measured time.", s.TimeScale))
 	}
 	lines = append(lines,
-		fmt.Sprintf("Each tier is %d waves an arm and lifecycle: that many clients, one request each, released together by one barrier; %d lifecycle(s) an arm. There is one attempt at each request, and no retry.", p.Sweep.Repeats, p.Sweep.Lifecycles),
+		fmt.Sprintf("A wave is as many clients as its tier says, one request each, released together by one barrier. Waves recorded at each tier and lifecycle: %d; lifecycles of each arm: %d. There is one attempt at each request, and no retry.", p.Sweep.Repeats, p.Sweep.Lifecycles),
 		"Token goodput of a wave: output tokens of its ok attempts, over the time from its release to the last terminal moment of any of its attempts, failed ones too. Tokens of failed attempts are not in it; they are in summary.json.",
 		fmt.Sprintf("Percentiles are %s. TTFT is from the first byte of the request written to the arrival of the first event with a token; in the first table over ok attempts, pooled over repeats, in the second over all attempts.", s.Percentiles),
 	)
@@ -77,8 +77,8 @@ func reading(b Bundle) []string {
 		if t.Status == "not_selected" {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%d clients: %s n = %d attempts, %d ok; %s n = %d attempts, %d ok. Tokens counted from %s and %s.",
-			t.Tier, base, t.Baseline.Counts.Attempted, t.Baseline.Counts.OK, cand, t.Candidate.Counts.Attempted, t.Candidate.Counts.OK,
+		lines = append(lines, fmt.Sprintf("%s: %s n = %d attempts, %d ok; %s n = %d attempts, %d ok. Tokens counted from %s and %s.",
+			record.Clients(t.Tier), base, t.Baseline.Counts.Attempted, t.Baseline.Counts.OK, cand, t.Candidate.Counts.Attempted, t.Candidate.Counts.OK,
 			source(t.Baseline.OutputTokensSource), source(t.Candidate.OutputTokensSource)))
 	}
 	return append(lines, arrivals(b.Run), cold(b))
@@ -127,9 +127,9 @@ func limits(b Bundle) []string {
 	for _, t := range b.Summary.Tiers {
 		if t.Outputs.Compared {
 			compared++
-			lines = append(lines, fmt.Sprintf("That both arms say the same: at %d clients %d of %d outputs that both completed were equal, compared by %s.", t.Tier, t.Outputs.Equal, t.Outputs.Of, t.Outputs.By))
+			lines = append(lines, fmt.Sprintf("That both arms say the same: at %s %d of %d outputs that both completed were equal, compared by %s.", record.Clients(t.Tier), t.Outputs.Equal, t.Outputs.Of, t.Outputs.By))
 		} else if t.Status != "not_selected" {
-			lines = append(lines, fmt.Sprintf("That both arms say the same: at %d clients outputs were not compared: %s.", t.Tier, t.Outputs.Reason))
+			lines = append(lines, fmt.Sprintf("That both arms say the same: at %s outputs were not compared: %s.", record.Clients(t.Tier), t.Outputs.Reason))
 		}
 	}
 	return append(lines, "That the outputs are any good: no answer was evaluated.")
@@ -151,16 +151,23 @@ func claimLines(b Bundle) []string {
 // claimGroups gives all tiers of a claim that have the same verdict for the
 // same reasons one line: what a terminal has room for.
 func claimGroups(b Bundle) []string {
-	var lines []string
-	at := map[string]int{}
+	type group struct {
+		claim.Claim
+		tiers []string
+	}
+	var groups []*group
+	at := map[string]*group{}
 	for _, c := range b.Claims.Claims {
 		key := fmt.Sprint(c.Claim, c.Verdict, c.Reasons)
-		if i, ok := at[key]; ok {
-			lines[i] = strings.Replace(lines[i], " clients: ", fmt.Sprintf(", %d clients: ", c.Tier), 1)
-			continue
+		if at[key] == nil {
+			at[key] = &group{Claim: c}
+			groups = append(groups, at[key])
 		}
-		at[key] = len(lines)
-		lines = append(lines, fmt.Sprintf("%s %s at %d clients: %s", c.Claim, c.Verdict, c.Tier, strings.Join(c.Reasons, "; ")))
+		at[key].tiers = append(at[key].tiers, fmt.Sprint(c.Tier))
+	}
+	var lines []string
+	for _, g := range groups {
+		lines = append(lines, fmt.Sprintf("%s, tier %s: %s: %s", g.Claim.Claim, strings.Join(g.tiers, ", "), g.Verdict, strings.Join(g.Reasons, "; ")))
 	}
 	return lines
 }

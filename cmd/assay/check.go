@@ -11,6 +11,7 @@ import (
 
 	"assay/claim"
 	"assay/harness/plan"
+	"assay/harness/record"
 )
 
 func checkCommand() *cobra.Command {
@@ -77,7 +78,7 @@ func waveLines(waves []plan.Wave) []string {
 		for j < len(waves) && waves[j].Tier == waves[i].Tier && waves[j].Warmup == waves[i].Warmup {
 			j++
 		}
-		kind := fmt.Sprintf("%d clients × %d waves", waves[i].Tier, j-i)
+		kind := fmt.Sprintf("%s × %d waves", record.Clients(waves[i].Tier), j-i)
 		if waves[i].Warmup {
 			kind = fmt.Sprintf("warm-up: %d request(s), in no result", j-i)
 		}

@@ -2,10 +2,14 @@ package lifecycle
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"assay/harness/engine"
+	"assay/harness/engine/container"
 	"assay/harness/engine/emulated"
 	"assay/harness/engine/emulated/scheduler"
+	"assay/harness/engine/endpoint"
+	"assay/harness/engine/process"
 	"assay/harness/plan"
 )
 
@@ -17,14 +21,35 @@ type Launcher interface {
 
 // NewEngine makes the engine that an arm of an expanded plan declares, for one
 // place of the schedule. prompts are the workload's, in order: an emulated
-// model has a declared length for each.
-func NewEngine(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []string) (Launcher, error) {
+// model has a declared length for each. root is the project's folder, below
+// which images are built from.
+func NewEngine(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []string, root string) (Launcher, error) {
 	switch e := arm.Engine; {
 	case e.Emulated != nil:
 		return newEmulated(p, arm, place, prompts)
+	case e.Container != nil:
+		return newContainer(e.Container, root), nil
+	case e.Process != nil:
+		return process.New(process.Config{Command: e.Process.Command, Env: e.Process.Env, Dir: e.Process.Dir}), nil
+	case e.Endpoint != nil:
+		return endpoint.New(e.Endpoint.URL), nil
 	default:
 		return nil, fmt.Errorf("%s has no engine", arm.Name)
 	}
+}
+
+func newContainer(c *plan.Container, root string) Launcher {
+	config := container.Config{
+		Image: c.Image, Entrypoint: c.Entrypoint, Args: c.Args, Env: c.Env, ShmSize: int64(c.ShmSize), Port: c.Port,
+		AllGPUs: c.GPUs.All, GPUs: c.GPUs.IDs,
+	}
+	if c.Build != "" {
+		config.Build = filepath.Join(root, "harness", "engine", "images", c.Build)
+	}
+	for _, m := range c.Mounts {
+		config.Mounts = append(config.Mounts, container.Mount(m))
+	}
+	return container.New(config)
 }
 
 func newEmulated(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []string) (Launcher, error) {

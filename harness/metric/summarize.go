@@ -441,7 +441,7 @@ func (s *summarizer) tier(tier int) Tier {
 }
 
 func (s *summarizer) speedUp(t Tier) Value {
-	population := fmt.Sprintf("%d clients, goodput medians of %s over %s", t.Tier, t.Candidate.Arm, t.Baseline.Arm)
+	population := fmt.Sprintf("%s, goodput medians of %s over %s", record.Clients(t.Tier), t.Candidate.Arm, t.Baseline.Arm)
 	b, c := t.Baseline, t.Candidate
 	switch {
 	case b.Goodput.Median.Value == nil:
@@ -531,7 +531,7 @@ func (s *summarizer) ofPair(tier, pair int, arm string) (goodput, ttft Value) {
 			numbers[l.Number] = true
 		}
 	}
-	population := fmt.Sprintf("pair %d, %s, %d clients", pair, arm, tier)
+	population := fmt.Sprintf("pair %d, %s, %s", pair, arm, record.Clients(tier))
 	goodput = s.null("tok/s", population+", waves", "no wave with a goodput")
 	var values []float64
 	for _, w := range s.waves {
@@ -559,10 +559,10 @@ func (s *summarizer) validity(out Summary, findings []Finding) Validity {
 	}
 	for _, t := range out.Tiers {
 		for _, r := range t.Validity.Reasons {
-			v.Reasons = append(v.Reasons, fmt.Sprintf("%d clients: %s", t.Tier, r))
+			v.Reasons = append(v.Reasons, fmt.Sprintf("%s: %s", record.Clients(t.Tier), r))
 		}
 		for _, n := range t.Validity.Notes {
-			v.Notes = append(v.Notes, fmt.Sprintf("%d clients: %s", t.Tier, n))
+			v.Notes = append(v.Notes, fmt.Sprintf("%s: %s", record.Clients(t.Tier), n))
 		}
 	}
 	for _, l := range s.run.Lifecycles {

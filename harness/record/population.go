@@ -2,6 +2,14 @@ package record
 
 import "fmt"
 
+// Clients names a tier of clients as a sentence does: "1 client", "64 clients".
+func Clients(n int) string {
+	if n == 1 {
+		return "1 client"
+	}
+	return fmt.Sprintf("%d clients", n)
+}
+
 // Population is the attempts that a statistic is computed over, always named.
 type Population struct {
 	Name      string // such as "naive, 64 clients, repeat 2"
@@ -50,7 +58,7 @@ func (p Population) String() string { return fmt.Sprintf("%s (n = %d)", p.Name, 
 
 // Of is one wave's attempts.
 func (run Run) Of(w Wave) Population {
-	p := Population{Name: fmt.Sprintf("lifecycle %d (%s), %d clients, repeat %d", w.Lifecycle, w.Arm, w.Tier, w.Repeat), Scheduled: w.Tier, Wave: &w}
+	p := Population{Name: fmt.Sprintf("lifecycle %d (%s), %s, repeat %d", w.Lifecycle, w.Arm, Clients(w.Tier), w.Repeat), Scheduled: w.Tier, Wave: &w}
 	for _, r := range run.Requests {
 		if r.Lifecycle == w.Lifecycle && r.Wave == w.Number {
 			p.Attempts = append(p.Attempts, r)
@@ -62,7 +70,7 @@ func (run Run) Of(w Wave) Population {
 // At is an arm's recorded attempts at a tier, over all repeats and lifecycles;
 // warm-up attempts are not in it.
 func (run Run) At(arm string, tier int) Population {
-	p := Population{Name: fmt.Sprintf("%s, %d clients", arm, tier)}
+	p := Population{Name: fmt.Sprintf("%s, %s", arm, Clients(tier))}
 	for _, w := range run.Waves {
 		if w.Arm == arm && w.Tier == tier && !w.Warmup && w.Status != "not_selected" {
 			p.Scheduled += w.Tier

@@ -38,7 +38,7 @@ var _ = suite.For(plan.Concurrency, func(exp *suite.Experiment) {
 		for _, tier := range exp.Tiers {
 			It("says what it supports at "+tier.String(), tier.Labels(), func() {
 				Expect(exp.Run().Claims.Claims).To(SupportOnly(exp.Plan.Claims...))
-				AddReportEntry("verdicts", exp.Verdicts(tier))
+				AddReportEntry("verdicts", exp.Verdicts(tier), ReportEntryVisibilityFailureOrVerbose)
 			})
 		}
 	})

@@ -41,6 +41,7 @@ type Experiment struct {
 	begun       bool
 	beginErr    error
 	expanded    *plan.Plan // with every ${VAR} expanded
+	root        string     // the project's folder
 	run         string
 	dir         string
 	store       *record.Store
@@ -74,12 +75,7 @@ type Tier struct {
 }
 
 // String names the tier as a sentence does.
-func (t Tier) String() string {
-	if t.Clients == 1 {
-		return "1 client"
-	}
-	return fmt.Sprintf("%d clients", t.Clients)
-}
+func (t Tier) String() string { return record.Clients(t.Clients) }
 
 // Labels are the tier's Ginkgo labels: "tier:64".
 func (t Tier) Labels() ginkgo.Labels { return ginkgo.Label(fmt.Sprintf("tier:%d", t.Clients)) }
@@ -152,13 +148,12 @@ func (e *Experiment) prepare(ctx context.Context) error {
 	if e.prompts, err = workloads.Set(e.Plan.Workload.Prompts); err != nil {
 		return err
 	}
-	root, err := moduleRoot()
-	if err != nil {
+	if e.root, err = moduleRoot(); err != nil {
 		return err
 	}
 	now := time.Now().UTC()
 	e.run = e.Plan.Name + "-" + now.Format("20060102T150405Z")
-	e.dir = filepath.Join(root, "out", e.run)
+	e.dir = filepath.Join(e.root, "out", e.run)
 	if *outFlag != "" {
 		if e.dir, err = atRoot(filepath.Join(*outFlag, e.Plan.Name)); err != nil {
 			return err
@@ -176,7 +171,7 @@ func (e *Experiment) prepare(ctx context.Context) error {
 	e.redact = lifecycle.NewRedactor(secrets...)
 	e.kept.Environment, err = e.store.WriteEnvironment(record.Environment{
 		Run: e.run, StartedAt: now.Format(time.RFC3339Nano), Selection: e.filter,
-		Substitutions: substitutions, Facts: environment.Facts(ctx, root),
+		Substitutions: substitutions, Facts: environment.Facts(ctx, e.root),
 	})
 	if err != nil {
 		return err
@@ -194,7 +189,7 @@ func (e *Experiment) Start(ctx ginkgo.SpecContext, place plan.Lifecycle) {
 		ginkgo.Fail(err.Error())
 	}
 	arm := *e.expanded.Arm(place.Arm)
-	made, err := lifecycle.NewEngine(e.expanded, arm, place, texts(e.prompts))
+	made, err := lifecycle.NewEngine(e.expanded, arm, place, texts(e.prompts), e.root)
 	if err == nil {
 		err = made.Check(ctx)
 	}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Ask reads what a server says of itself through its own interfaces: the
+// engine's version from /version and the models from /v1/models. What it does
+// not serve is null, with the reason.
+func Ask(ctx context.Context, url string) Identity {
+	var version struct {
+		Version string `json:"version"`
+	}
+	var models struct {
+		Data []struct {
+			ID          string `json:"id"`
+			MaxModelLen int    `json:"max_model_len"`
+		} `json:"data"`
+	}
+	id := Identity{}
+	const reported = "engine_reported"
+	switch err := get(ctx, url+"/version", &version); {
+	case err != nil:
+		id["engine_version"] = Fact{Reason: err.Error()}
+	case version.Version == "":
+		id["engine_version"] = Fact{Reason: "/version says none"}
+	default:
+		id["engine_version"] = Fact{Value: version.Version, Provenance: reported}
+	}
+	switch err := get(ctx, url+"/v1/models", &models); {
+	case err != nil:
+		id["models"] = Fact{Reason: err.Error()}
+	default:
+		names := []string{}
+		for _, m := range models.Data {
+			names = append(names, m.ID)
+			if m.MaxModelLen > 0 {
+				id["max_model_len"] = Fact{Value: m.MaxModelLen, Provenance: reported}
+			}
+		}
+		id["models"] = Fact{Value: names, Provenance: reported}
+	}
+	return id
+}
+
+func get(ctx context.Context, url string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("it was asked and did not answer")
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answered %s", response.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(into); err != nil {
+		return fmt.Errorf("it answered no JSON")
+	}
+	return nil
+}

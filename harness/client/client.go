@@ -241,7 +241,7 @@ func (c *Conn) Do(ctx context.Context, clk clock.Clock, scheduledAt int64, timeo
 
 func (r *Raw) end(clk clock.Clock, outcome record.Outcome, err error) *Raw {
 	r.ended, r.outcome, r.err = clk.Now(), outcome, err
-	if r.capture != nil && r.capture.done && outcome != record.Cancelled {
+	if r.capture != nil && r.capture.done && r.status != nil && outcome != record.Cancelled {
 		// The last event had arrived: nothing after it can undo that.
 		r.outcome, r.err = record.OK, nil
 	}

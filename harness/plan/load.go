@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -253,9 +254,8 @@ func (d *document) otherExperiment(value map[string]any) {
 	}
 }
 
-// schema validates the whole document and turns each of the schema's findings
-// into a mistake with its place.
-func (d *document) schema(value any) {
+// compiled is the schema of plans, as a document and ready to validate.
+var compiled = sync.OnceValues(func() (any, *jsonschema.Schema) {
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaJSON))
 	if err != nil {
 		panic("the embedded schema of plans is no JSON: " + err.Error())
@@ -268,6 +268,13 @@ func (d *document) schema(value any) {
 	if err != nil {
 		panic("the embedded schema of plans does not compile: " + err.Error())
 	}
+	return parsed, schema
+})
+
+// schema validates the whole document and turns each of the schema's findings
+// into a mistake with its place.
+func (d *document) schema(value any) {
+	parsed, schema := compiled()
 	var invalid *jsonschema.ValidationError
 	if errors.As(schema.Validate(value), &invalid) {
 		d.finding(invalid, parsed)

@@ -1,0 +1,443 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gleak"
+
+	"assay/harness/client"
+	"assay/harness/clock"
+	"assay/harness/metric"
+	"assay/harness/record"
+)
+
+// serve answers every connection with a script, raw bytes on a raw connection,
+// and counts the requests that came.
+func serve(t *testing.T, script func(conn *net.TCPConn)) (client.Target, *atomic.Int64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	var requests atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				request, err := http.ReadRequest(newReader(conn))
+				if err != nil {
+					return
+				}
+				requests.Add(1)
+				_, _ = io.Copy(io.Discard, request.Body)
+				script(conn.(*net.TCPConn))
+			}()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-done })
+	return client.Target{BaseURL: "http://" + l.Addr().String()}, &requests
+}
+
+const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+func write(conn net.Conn, parts ...string) {
+	for _, p := range parts {
+		_, _ = io.WriteString(conn, p)
+	}
+}
+
+func token(text string, id int) string {
+	return fmt.Sprintf("data: {\"choices\":[{\"delta\":{\"content\":%q},\"token_ids\":[%d]}]}\n\n", text, id)
+}
+
+const finish = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+const done = "data: [DONE]\n\n"
+
+func usage(n int) string {
+	return fmt.Sprintf("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":%d}}\n\n", n)
+}
+
+func request(t *testing.T) client.Request {
+	r, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1, TokenIDs: true})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+// attempt makes one attempt and decodes it, as a wave does.
+func attempt(t *testing.T, ctx context.Context, c *client.Client, target client.Target, timeout time.Duration) record.Request {
+	t.Helper()
+	clk := clock.Start()
+	before := clk.Read()
+	conn := c.Dial(ctx, target)
+	raw := conn.Do(ctx, clk, clk.Now(), timeout, request(t))
+	conversion := clock.Conversion{First: before, Last: clk.Read()}
+	var r record.Request
+	raw.Decode(&r, &conversion)
+	NewWithT(t).Expect(metric.Broken(r)).To(BeEmpty(), "no attempt contradicts itself")
+	return r
+}
+
+func TestOutcomes(t *testing.T) {
+	stream := func(parts ...string) func(*net.TCPConn) {
+		return func(conn *net.TCPConn) { write(conn, append([]string{head}, parts...)...) }
+	}
+	for _, test := range []struct {
+		name    string
+		script  func(*net.TCPConn)
+		outcome record.Outcome
+		says    string
+		text    string
+		tokens  int // -1: null
+		source  string
+	}{
+		{"a whole answer", stream(token("a", 1), token("b", 2), finish, usage(2), done), record.OK, "", "ab", 2, "token_ids"},
+		{"a finish reason and no [DONE]", stream(token("a", 1), finish), record.OK, "", "a", 1, "token_ids"},
+		{"neither a finish reason nor [DONE]", stream(token("a", 1), token("b", 2)), record.Truncated, "without [DONE]", "ab", 2, "token_ids"},
+		{"an empty answer", stream(finish, usage(0), done), record.OK, "", "", 0, "token_ids"},
+		{"no bytes at all", stream(), record.Truncated, "after 0 events", "", -1, ""},
+		{"an error under HTTP 200", stream(token("a", 1), "data: {\"error\":{\"message\":\"boom\"}}\n\n", done), record.StreamError, "boom", "a", 1, "token_ids"},
+		{"an event that is no JSON", stream(token("a", 1), "data: {\"choices\":[}\n\n", done), record.StreamError, "no JSON", "a", 1, "token_ids"},
+		{"an answer that is no stream", func(c *net.TCPConn) {
+			write(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{\"error\":\"busy\"}")
+		}, record.StreamError, "busy", "", -1, ""},
+		{"usage alone", stream("data: {\"choices\":[{\"delta\":{\"content\":\"a b\"}}]}\n\n", usage(7), done), record.OK, "", "a b", 7, "usage"},
+		{"some tokens without their ids", stream(token("a", 1), "data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\n\n", usage(2), done), record.OK, "", "ab", 2, "usage"},
+		{"no count of any kind", stream("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n", done), record.OK, "", "a", -1, ""},
+		{"a status that is an error", func(c *net.TCPConn) {
+			write(c, "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 4\r\n\r\nbusy")
+		}, record.HTTPError, "HTTP 429: busy", "", -1, ""},
+		{"a redirect is not followed", func(c *net.TCPConn) {
+			write(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n")
+		}, record.HTTPError, "HTTP 307", "", -1, ""},
+		{"a connection closed before an answer", func(c *net.TCPConn) {}, record.ConnectError, "no HTTP answer", "", -1, ""},
+		{"a reset inside the stream", func(c *net.TCPConn) {
+			write(c, head, token("a", 1))
+			waitRead(c)
+			_ = c.SetLinger(0)
+		}, record.StreamError, "reset", "a", 1, "token_ids"},
+		{"a chunked answer cut short", func(c *net.TCPConn) {
+			write(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n", chunked(token("a", 1)))
+		}, record.Truncated, "closed inside", "a", 1, "token_ids"},
+		{"early hints come first", func(c *net.TCPConn) {
+			write(c, "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", head, token("a", 1), finish, done)
+		}, record.OK, "", "a", 1, "token_ids"},
+		{"HTTP/1.0", func(c *net.TCPConn) {
+			write(c, "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", token("a", 1), finish, done)
+		}, record.OK, "", "a", 1, "token_ids"},
+		{"reasoning and tool calls are tokens", stream(
+			"data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm \"}}]}\n\n",
+			"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n", usage(4), done),
+			record.OK, "", "hm f{}", 4, "usage"},
+		{"plain completions", stream("data: {\"choices\":[{\"text\":\"a\",\"token_ids\":[5],\"finish_reason\":\"length\"}]}\n\n", done), record.OK, "", "a", 1, "token_ids"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			target, requests := serve(t, test.script)
+			r := attempt(t, t.Context(), client.New(), target, 5*time.Second)
+			g.Expect(r.Outcome).To(Equal(test.outcome), "%v", r.Error)
+			if test.says == "" {
+				g.Expect(r.Error).To(BeNil())
+			} else {
+				g.Expect(r.Error).To(HaveValue(ContainSubstring(test.says)))
+			}
+			g.Expect(r.OutputText).To(Equal(test.text))
+			if test.tokens < 0 {
+				g.Expect(r.OutputTokens).To(BeNil())
+				g.Expect(r.Nulls).To(HaveKey("output_tokens"))
+			} else {
+				g.Expect(r.OutputTokens).To(HaveValue(Equal(test.tokens)))
+				g.Expect(r.OutputTokensSource).To(HaveValue(Equal(test.source)))
+			}
+			g.Expect(requests.Load()).To(Equal(int64(1)), "there is one try, whatever happens")
+		})
+	}
+}
+
+// waitRead gives the other side the time to read what was written: it returns
+// when nothing of it is left in flight.
+func waitRead(c *net.TCPConn) {
+	_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	_, _ = c.Read(make([]byte, 1))
+}
+
+func chunked(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
+
+func TestAFailedAttemptKeepsEverythingItSaw(t *testing.T) {
+	g := NewWithT(t)
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head, token("a", 1), token("b", 2))
+		_, _ = io.Copy(io.Discard, c) // never another word, until the client leaves
+	})
+	r := attempt(t, t.Context(), client.New(), target, 300*time.Millisecond)
+	g.Expect(r.Outcome).To(Equal(record.Timeout))
+	g.Expect(r.FirstTokenAt).NotTo(BeNil())
+	g.Expect(r.OutputText).To(Equal("ab"))
+	g.Expect(r.OutputTokenIDs).To(Equal([]int{1, 2}))
+	g.Expect(r.EndedAt - r.ScheduledAt).To(BeNumerically(">=", 300*time.Millisecond))
+	latency, _ := metric.Latency(r)
+	ttft, _ := metric.TTFT(r)
+	g.Expect(ttft).To(BeNumerically("<", latency))
+}
+
+func TestAStoppedRunCancelsWhatIsUnderWay(t *testing.T) {
+	g := NewWithT(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head, token("a", 1))
+		waitRead(c)
+		cancel()
+		_, _ = io.Copy(io.Discard, c)
+	})
+	r := attempt(t, ctx, client.New(), target, time.Minute)
+	g.Expect(r.Outcome).To(Equal(record.Cancelled))
+	g.Expect(r.OutputText).To(Equal("a"))
+}
+
+func TestNoServerIsAConnectError(t *testing.T) {
+	g := NewWithT(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(l.Close()).To(Succeed())
+	r := attempt(t, t.Context(), client.New(), client.Target{BaseURL: "http://" + l.Addr().String()}, time.Second)
+	g.Expect(r.Outcome).To(Equal(record.ConnectError))
+	g.Expect(r.SentAt).To(BeNil())
+	g.Expect(r.Nulls).To(HaveKeyWithValue("sent_at_ns", ContainSubstring("could not be opened")))
+}
+
+func TestAServerThatNeverStopsIsBounded(t *testing.T) {
+	g := NewWithT(t)
+	line := token("word", 7)
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head)
+		for {
+			if _, err := io.WriteString(c, line); err != nil {
+				return
+			}
+		}
+	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := attempt(t, t.Context(), client.New(client.WithMaxBytes(1<<20)), target, time.Minute)
+	runtime.ReadMemStats(&after)
+	g.Expect(r.Outcome).To(Equal(record.StreamError))
+	g.Expect(r.Error).To(HaveValue(ContainSubstring("larger than the client keeps")))
+	g.Expect(r.ReceivedBytes).To(BeNumerically("<=", 1<<20))
+	g.Expect(r.OutputText).NotTo(BeEmpty())
+	g.Expect(after.HeapAlloc).To(BeNumerically("<", before.HeapAlloc+64<<20))
+}
+
+func TestEventsAfterTheEndAreNoticed(t *testing.T) {
+	g := NewWithT(t)
+	target, _ := serve(t, func(c *net.TCPConn) { write(c, head, token("a", 1), finish, done, token("b", 2), done) })
+	r := attempt(t, t.Context(), client.New(), target, time.Second)
+	g.Expect(r.Outcome).To(Equal(record.OK))
+	g.Expect(r.OutputText).To(Equal("a"))
+	g.Expect(r.AfterDone).To(Equal(2))
+}
+
+func TestTheLastEventEndsAnAttemptThatIsLeftOpen(t *testing.T) {
+	g := NewWithT(t)
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head, token("a", 1), finish, done)
+		_, _ = io.Copy(io.Discard, c) // the server keeps the connection open
+	})
+	r := attempt(t, t.Context(), client.New(client.WithLinger(20*time.Millisecond)), target, time.Minute)
+	g.Expect(r.Outcome).To(Equal(record.OK))
+	latency, _ := metric.Latency(r)
+	g.Expect(latency).To(BeNumerically("<", time.Second), "the linger is outside the latency")
+}
+
+// lateConn reads late on purpose: as a client does whose machine is busy.
+type lateConn struct {
+	net.Conn
+	wait func()
+}
+
+func (c *lateConn) Read(p []byte) (int, error) { c.wait(); return c.Conn.Read(p) }
+
+func TestALateReaderDoesNotMoveArrivals(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("receive timestamps are Linux's")
+	}
+	g := NewWithT(t)
+	const late = 80 * time.Millisecond
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head, token("a", 1))
+		_, _ = io.Copy(io.Discard, c)
+	})
+	wrap := client.WithConn(func(c net.Conn) net.Conn {
+		return &lateConn{c, func() { <-time.After(late) }}
+	})
+	r := attempt(t, t.Context(), client.New(wrap), target, 500*time.Millisecond)
+	g.Expect(r.Clock.Provenance).To(Equal(record.KernelObserved), r.Clock.Reason)
+	g.Expect(r.ClientLag).To(HaveLen(1))
+	g.Expect(r.ClientLag[0]).To(BeNumerically(">", late/2), "the reader was late, and says so")
+	ttft, _ := metric.TTFT(r)
+	g.Expect(ttft+r.ClientLag[0]).To(BeNumerically(">=", late), "the arrival is the kernel's, before the late read")
+
+	// The same reader with user-space times calls its own delay the server's.
+	user := attempt(t, t.Context(), client.New(wrap, client.WithUserTime()), target, 500*time.Millisecond)
+	g.Expect(user.Clock.Provenance).To(Equal(record.ClientObserved))
+	slow, _ := metric.TTFT(user)
+	g.Expect(slow).To(BeNumerically(">=", late))
+	g.Expect(ttft).To(BeNumerically("<", slow))
+	g.Expect(user.ClientLag).To(BeEmpty())
+	g.Expect(user.Nulls).To(HaveKey("client_lag_ns"))
+}
+
+func TestCoalescedEventsAreBrackets(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("receive timestamps are Linux's")
+	}
+	g := NewWithT(t)
+	written := make(chan struct{})
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head)
+		for i := range 4 {
+			write(c, token("x", i)) // each its own packet
+		}
+		close(written)
+		_, _ = io.Copy(io.Discard, c)
+	})
+	wrap := client.WithConn(func(c net.Conn) net.Conn { return &lateConn{c, func() { <-written }} })
+	r := attempt(t, t.Context(), client.New(wrap), target, 300*time.Millisecond)
+	g.Expect(r.Events).To(HaveLen(4))
+	g.Expect(r.Coalesced).To(Equal(3), "the last event of a read has the read's own time")
+	for _, e := range r.Events[:3] {
+		g.Expect(e.Earliest).To(BeNumerically("<", e.Arrival))
+	}
+	last := r.Events[3]
+	g.Expect(last.Earliest).To(Equal(last.Arrival))
+}
+
+func TestAStepOfTheWallClockFallsBackToUserSpace(t *testing.T) {
+	g := NewWithT(t)
+	target, _ := serve(t, func(c *net.TCPConn) { write(c, head, token("a", 1), finish, done) })
+	clk := clock.Start()
+	before := clk.Read()
+	raw := client.New().Dial(t.Context(), target).Do(t.Context(), clk, clk.Now(), time.Second, request(t))
+	after := clk.Read()
+	after.Wall += int64(50 * time.Millisecond)
+	var r record.Request
+	raw.Decode(&r, &clock.Conversion{First: before, Last: after})
+	g.Expect(r.Clock.Provenance).To(Equal(record.ClientObserved))
+	if runtime.GOOS == "linux" {
+		g.Expect(r.Clock.Reason).To(ContainSubstring("stepped"))
+	}
+	g.Expect(metric.Broken(r)).To(BeEmpty())
+}
+
+func TestTLS(t *testing.T) {
+	g := NewWithT(t)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 3 {
+			_, _ = io.WriteString(w, token("t", i))
+			w.(http.Flusher).Flush()
+		}
+		_, _ = io.WriteString(w, finish+done)
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the handshake that fails below is asked for
+	server.StartTLS()
+	defer server.Close()
+	c := client.New(client.WithTLS(server.Client().Transport.(*http.Transport).TLSClientConfig))
+	r := attempt(t, t.Context(), c, client.Target{BaseURL: server.URL}, 5*time.Second)
+	g.Expect(r.Outcome).To(Equal(record.OK), "%v", r.Error)
+	g.Expect(r.TLS).NotTo(BeNil())
+	g.Expect(r.OutputTokens).To(HaveValue(Equal(3)))
+	r = attempt(t, t.Context(), client.New(), client.Target{BaseURL: server.URL}, 5*time.Second)
+	g.Expect(r.Outcome).To(Equal(record.ConnectError))
+	g.Expect(r.Error).To(HaveValue(ContainSubstring("certificate")))
+}
+
+func TestTheKeyGoesIntoTheHeaderAlone(t *testing.T) {
+	g := NewWithT(t)
+	t.Setenv("ASSAY_TEST_KEY", "sk-very-secret")
+	var got atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got.Store(r.Header.Get("Authorization"))
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, token("t", 1)+finish+done)
+	}))
+	defer server.Close()
+	r := attempt(t, t.Context(), client.New(), client.Target{BaseURL: server.URL, APIKeyEnv: "ASSAY_TEST_KEY"}, time.Second)
+	g.Expect(got.Load()).To(Equal("Bearer sk-very-secret"))
+	g.Expect(fmt.Sprintf("%+v", r)).NotTo(ContainSubstring("sk-very-secret"))
+	g.Expect(os.Unsetenv("ASSAY_TEST_KEY")).To(Succeed())
+	r = attempt(t, t.Context(), client.New(), client.Target{BaseURL: server.URL, APIKeyEnv: "ASSAY_TEST_KEY"}, time.Second)
+	g.Expect(r.Error).To(HaveValue(ContainSubstring("ASSAY_TEST_KEY")))
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	g := NewWithT(t)
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head, token("a", 1))
+		_, _ = io.Copy(io.Discard, c)
+	})
+	before := gleak.Goroutines()
+	for range 20 {
+		attempt(t, t.Context(), client.New(), target, 20*time.Millisecond)
+	}
+	g.Eventually(gleak.Goroutines).WithTimeout(5 * time.Second).ShouldNot(gleak.HaveLeaked(before))
+}
+
+func TestARequestSaysAllItsMistakes(t *testing.T) {
+	_, err := client.NewChatRequest(client.ChatParams{})
+	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("model"), ContainSubstring("message"), ContainSubstring("max_tokens"))))
+}
+
+func TestTheFixedLaneForcesTheLength(t *testing.T) {
+	g := NewWithT(t)
+	p := client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1}
+	natural, err := client.NewChatRequest(p)
+	g.Expect(err).NotTo(HaveOccurred())
+	p.Exact = true
+	exact, err := client.NewChatRequest(p)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(exact.Body)).To(And(ContainSubstring(`"ignore_eos":true`), ContainSubstring(`"min_tokens":8`)))
+	g.Expect(string(natural.Body)).NotTo(ContainSubstring("ignore_eos"))
+	g.Expect(natural.SHA256()).NotTo(Equal(exact.SHA256()))
+	again, _ := client.NewChatRequest(p)
+	g.Expect(bytes.Equal(exact.Body, again.Body)).To(BeTrue())
+}
+
+func ExampleClient() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, token("Hello", 1)+token(" there", 2)+finish+done)
+	}))
+	defer server.Close()
+	request, err := client.NewChatRequest(client.ChatParams{
+		Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1, TokenIDs: true,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	clk := clock.Start()
+	before := clk.Read()
+	conn := client.New().Dial(context.Background(), client.Target{BaseURL: server.URL})
+	raw := conn.Do(context.Background(), clk, clk.Now(), time.Minute, request)
+	var r record.Request
+	raw.Decode(&r, &clock.Conversion{First: before, Last: clk.Read()})
+	fmt.Println(r.Outcome, strings.ToUpper(r.OutputText), *r.OutputTokens, *r.OutputTokensSource)
+	// Output: ok HELLO THERE 2 token_ids
+}

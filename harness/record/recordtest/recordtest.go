@@ -1,0 +1,259 @@
+package recordtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"assay/harness/plan"
+	"assay/harness/record"
+)
+
+// PlanText is a small concurrency plan: two tiers, two repeats, emulated. A
+// test may change it before it is parsed.
+const PlanText = `
+schema: assay.plan/v1
+name: fixture
+experiment: concurrency
+labels: [emulated]
+seed: 7
+model: {name: fixture, revision: none, served_as: fixture}
+arms:
+  - name: naive
+    role: baseline
+    on_disconnect: cancel
+    engine: {emulated: {parameters: t4-naive}}
+  - name: vllm
+    role: candidate
+    on_disconnect: cancel
+    engine: {emulated: {parameters: t4-vllm}}
+workload: {prompts: eight, max_tokens: 4, temperature: 0, lane: natural}
+schedule: {tiers: [1, 4], repeats: 2, lifecycles: 1, settle: {idle: 1m}}
+timeouts: {ready: 1m, request: 10s, stop: 10s}
+claims: [goodput, failures, ttft]
+`
+
+// Plan parses PlanText after replacing each old text, which must be there, by
+// the new one that follows it.
+func Plan(oldnew ...string) *plan.Plan {
+	text := PlanText
+	for i := 0; i < len(oldnew); i += 2 {
+		if !strings.Contains(text, oldnew[i]) {
+			panic(fmt.Sprintf("the fixture has no %q", oldnew[i]))
+		}
+		text = strings.Replace(text, oldnew[i], oldnew[i+1], 1)
+	}
+	p, err := plan.Parse("fixture.yaml", []byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// Options are the knobs of a run.
+type Options struct {
+	// Fails says which attempts time out; nil: none. They have no first token.
+	Fails func(r record.Request) bool
+	// Selected says which tiers were run; nil: all.
+	Selected func(tier int) bool
+	// Speed is how many times faster than the baseline the candidate is; 0: 10.
+	Speed float64
+}
+
+const (
+	ms     = int64(time.Millisecond)
+	second = int64(time.Second)
+)
+
+// Run makes the records of an honest run. They are not chained: [Write] does
+// that.
+func Run(p *plan.Plan, o Options) record.Run {
+	if o.Speed == 0 {
+		o.Speed = 10
+	}
+	fact := func(v any) record.Fact { return record.Fact{Value: v, Provenance: record.ClientObserved} }
+	run := record.Run{Environment: record.Environment{
+		Run: "fixture-20260101T000000Z", StartedAt: "2026-01-01T00:00:00Z", Substitutions: map[string]string{},
+		Facts: map[string]record.Fact{
+			"cpu_model": fact("a processor"), "cpu_count": fact(2), "kernel": fact("6.1"), "clock_source": fact("tsc"),
+			"go_version": fact("go1.26"), "revision": {Reason: "no checkout"},
+		},
+	}}
+	for _, place := range p.Schedule().Lifecycles {
+		b := builder{plan: p, options: o, place: place, now: 2 * second}
+		waves, requests := b.waves()
+		run.Waves = append(run.Waves, waves...)
+		run.Requests = append(run.Requests, requests...)
+		run.Lifecycles = append(run.Lifecycles, b.lifecycle(len(waves), len(requests)))
+	}
+	return run
+}
+
+type builder struct {
+	plan     *plan.Plan
+	options  Options
+	place    plan.Lifecycle
+	now      int64
+	executed int
+}
+
+func (b *builder) waves() ([]record.Wave, []record.Request) {
+	var waves []record.Wave
+	var all []record.Request
+	for _, w := range b.place.Waves {
+		out := record.Wave{
+			Lifecycle: b.place.Number, Arm: b.place.Arm, Number: w.Number, Tier: w.Tier, Repeat: w.Repeat, Warmup: w.Warmup,
+			Status: "ran", Nulls: map[string]string{},
+		}
+		if b.options.Selected != nil && !b.options.Selected(w.Tier) {
+			out.Status, out.Reason = "not_selected", "the label filter did not select it"
+			for _, f := range []string{"settle", "carry_over", "released_at_ns", "release_lag_ns", "clock_readings", "client"} {
+				out.Nulls[f] = out.Reason
+			}
+			waves = append(waves, out)
+			continue
+		}
+		b.executed++
+		release, zero, idle := b.now, 0, false
+		requests, end := b.requests(w, release)
+		lag := int64(w.Tier-1) * 1000
+		wall := int64(1_767_225_600) * second
+		out.Executed, out.Attempts, out.ReleasedAt, out.ReleaseLag, out.CarryOver = b.executed, w.Tier, &release, &lag, &idle
+		out.Settle = &record.Settle{Rule: "idle", Method: "metrics", From: release - 2*ms, Until: release - ms, Idle: true, Running: &zero, Waiting: &zero, Generated: &zero}
+		out.ClockReadings = &record.ClockReadings{
+			Before: record.ClockReading{Before: release - 60, Wall: wall + release - 30, After: release},
+			After:  record.ClockReading{Before: end, Wall: wall + end + 30, After: end + 60},
+		}
+		out.Client = &record.ClientLoad{CPU: ms, Goroutines: 2 + w.Tier}
+		waves = append(waves, out)
+		all = append(all, requests...)
+		b.now = end + 10*ms
+	}
+	return waves, all
+}
+
+// requests serves a wave: the baseline one request after the other, the
+// candidate all at once.
+func (b *builder) requests(w plan.Wave, release int64) ([]record.Request, int64) {
+	speed := 1.0
+	serial := true
+	if b.plan.Arm(b.place.Arm).Role == plan.Candidate {
+		speed, serial = b.options.Speed, false
+	}
+	step := int64(float64(20*ms) / speed)
+	end := release
+	free := release
+	var out []record.Request
+	for ordinal := 1; ordinal <= w.Tier; ordinal++ {
+		r := record.Request{
+			Lifecycle: b.place.Number, Pair: b.place.Pair, Position: b.place.Position, Arm: b.place.Arm, Lane: string(b.plan.Workload.Lane),
+			Wave: w.Number, Tier: w.Tier, Repeat: w.Repeat, Warmup: w.Warmup, Ordinal: ordinal,
+			PromptID: fmt.Sprintf("eight/%d", (ordinal-1)%8+1), InputSHA256: strings.Repeat(fmt.Sprintf("%x", ordinal%16), 64),
+			ScheduledAt: release, Clock: record.TimeSource{Provenance: record.KernelObserved, BoundNS: 30},
+			Events: []record.Event{}, ClientLag: []int64{}, OutputTokenIDs: []int{}, Nulls: map[string]string{},
+		}
+		sent, dial := release+int64(ordinal-1)*1000, 50_000*int64(1)
+		r.SentAt, r.Dial = &sent, &dial
+		if b.options.Fails != nil && b.options.Fails(r) {
+			fail(&r, release+int64(b.plan.Scaled(b.plan.Timeouts.Request))+ms)
+		} else {
+			start := max(free, sent)
+			b.answer(&r, start, step)
+			if serial {
+				free = r.EndedAt
+			}
+		}
+		explain(&r)
+		end = max(end, r.EndedAt)
+		out = append(out, r)
+	}
+	return out, end
+}
+
+func fail(r *record.Request, at int64) {
+	text, status := "i/o timeout", 200
+	r.Outcome, r.Error, r.HTTPStatus, r.EndedAt = record.Timeout, &text, &status, at
+}
+
+func (b *builder) answer(r *record.Request, start, step int64) {
+	n, status, reason, source := b.plan.Workload.MaxTokens, 200, "length", record.SourceTokenIDs
+	input := 12
+	for i := range n {
+		one := 1
+		at := start + int64(i+1)*step
+		r.Events = append(r.Events, record.Event{Earliest: at, Arrival: at, Tokens: &one})
+		r.ClientLag = append(r.ClientLag, 20_000)
+		r.OutputTokenIDs = append(r.OutputTokenIDs, 100*((r.Ordinal-1)%8)+i)
+	}
+	first, last := r.Events[0].Arrival, r.Events[n-1].Arrival
+	r.Outcome, r.HTTPStatus, r.FinishReason = record.OK, &status, &reason
+	r.FirstTokenAt, r.LastTokenAt, r.EndedAt = &first, &last, last+1000
+	r.OutputTokens, r.OutputTokensSource, r.UsageOutputTokens = &n, &source, &n
+	r.InputTokens, r.InputTokensSource = &input, &source
+	r.OutputText, r.ReceivedBytes = fmt.Sprintf("answer %d", r.Ordinal), 2000
+}
+
+// explain gives every null of a request a reason.
+func explain(r *record.Request) {
+	for name, null := range map[string]bool{
+		"error": r.Error == nil, "http_status": r.HTTPStatus == nil, "finish_reason": r.FinishReason == nil, "sent_at_ns": r.SentAt == nil,
+		"first_token_at_ns": r.FirstTokenAt == nil, "last_token_at_ns": r.LastTokenAt == nil, "dial_ns": r.Dial == nil, "tls_ns": r.TLS == nil,
+		"input_tokens": r.InputTokens == nil, "input_tokens_source": r.InputTokensSource == nil, "output_tokens": r.OutputTokens == nil,
+		"output_tokens_source": r.OutputTokensSource == nil, "usage_output_tokens": r.UsageOutputTokens == nil, "correct": r.Correct == nil,
+	} {
+		if null {
+			r.Nulls[name] = "not in this fixture"
+		}
+	}
+}
+
+func (b *builder) lifecycle(waves, requests int) record.Lifecycle {
+	code := 0
+	l := record.Lifecycle{
+		Number: b.place.Number, Executed: b.place.Number, Pair: b.place.Pair, Position: b.place.Position, Arm: b.place.Arm,
+		Engine: b.plan.Arm(b.place.Arm).Engine.Kind(), Status: "ran", Anchor: "2026-01-01T00:00:00Z", TimeScale: b.plan.TimeScale,
+		Identity: map[string]record.Fact{"engine": {Value: "emulated", Provenance: record.Emulated}}, Caches: map[string]record.Fact{},
+		Exit: &record.Exit{Code: &code, Asked: true}, Waves: waves, Requests: requests, Nulls: map[string]string{"log": "not in this fixture"},
+	}
+	for i, phase := range []string{"invoked", "started", "first_listening", "ready", "stop_requested", "exited", "removed"} {
+		at := int64(i) * 100 * ms
+		if i > 3 {
+			at += b.now
+		}
+		l.Moments = append(l.Moments, record.Moment{Phase: phase, At: &at, Provenance: record.ClientObserved})
+	}
+	return l
+}
+
+// Write writes a run's records into dir as a run would have, chained.
+func Write(dir string, p *plan.Plan, run record.Run) (record.Run, error) {
+	frozen, err := plan.Freeze(p)
+	if err != nil {
+		return run, err
+	}
+	store, err := record.Create(dir, frozen.SHA256, p.Schedule().SHA256())
+	if err != nil {
+		return run, err
+	}
+	var out record.Run
+	out.Environment, err = store.WriteEnvironment(run.Environment)
+	errs := []error{err, os.WriteFile(filepath.Join(dir, "plan.yaml"), frozen.Bytes, 0o644)}
+	for _, l := range run.Lifecycles {
+		for _, w := range run.Waves {
+			if w.Lifecycle != l.Number {
+				continue
+			}
+			kept, requests, err := store.AppendWave(w, run.Of(w).Attempts)
+			out.Waves = append(out.Waves, kept)
+			out.Requests = append(out.Requests, requests...)
+			errs = append(errs, err)
+		}
+		kept, err := store.AppendLifecycle(l)
+		out.Lifecycles = append(out.Lifecycles, kept)
+		errs = append(errs, err)
+	}
+	return out, errors.Join(append(errs, store.Close())...)
+}

@@ -140,12 +140,16 @@ func limits(b Bundle) []string {
 func claimLines(b Bundle) []string {
 	var lines []string
 	for _, c := range b.Claims.Claims {
-		if c.Verdict == claim.NotApplicable && len(c.Reasons) == 1 && c.Reasons[0] == claim.NotRun {
+		if notRun(c) {
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s %s. Seen: %s.", c.Verdict, c.Sentence, strings.Join(c.Reasons, "; "), c.Observation))
 	}
 	return lines
+}
+
+func notRun(c claim.Claim) bool {
+	return c.Verdict == claim.NotApplicable && len(c.Reasons) == 1 && c.Reasons[0] == claim.NotRun
 }
 
 // claimGroups gives all tiers of a claim that have the same verdict for the
@@ -158,6 +162,9 @@ func claimGroups(b Bundle) []string {
 	var groups []*group
 	at := map[string]*group{}
 	for _, c := range b.Claims.Claims {
+		if notRun(c) {
+			continue
+		}
 		key := fmt.Sprint(c.Claim, c.Verdict, c.Reasons)
 		if at[key] == nil {
 			at[key] = &group{Claim: c}

@@ -14,7 +14,7 @@ import (
 	"assay/suites/suite"
 )
 
-func TestConcurrency(t *testing.T) { suite.Run(t, "Concurrency") }
+func TestConcurrency(t *testing.T) { suite.Main(t, "Concurrency") }
 
 var _ = suite.For(plan.Concurrency, func(exp *suite.Experiment) {
 	for _, place := range exp.Schedule.Lifecycles {
@@ -32,12 +32,12 @@ var _ = suite.For(plan.Concurrency, func(exp *suite.Experiment) {
 
 	Context("the evidence", func() {
 		It("kept the protocol", exp.AnyTier(), func() {
-			Expect(exp.Run().Summary).To(KeepTheProtocol())
+			Expect(exp.Evidence().Summary).To(KeepTheProtocol())
 		})
 
 		for _, tier := range exp.Tiers {
 			It("says what it supports at "+tier.String(), tier.Labels(), func() {
-				Expect(exp.Run().Claims.Claims).To(SupportOnly(exp.Plan.Claims...))
+				Expect(exp.Evidence().Claims.Claims).To(SupportOnly(exp.Plan.Claims...))
 				AddReportEntry("verdicts", exp.Verdicts(tier), ReportEntryVisibilityFailureOrVerbose)
 			})
 		}

@@ -37,6 +37,9 @@ func newProgress(out *os.File) *progress {
 	return &progress{out: out, live: term.IsTerminal(int(out.Fd())), began: time.Now()}
 }
 
+// silent is a progress that nobody sees.
+func silent() *progress { return &progress{out: io.Discard, began: time.Now()} }
+
 // lifecycle says where the run is between waves.
 func (p *progress) lifecycle(text string) {
 	p.close()

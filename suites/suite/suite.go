@@ -27,7 +27,7 @@ func For(kind plan.Experiment, body func(*Experiment)) bool {
 			return
 		}
 		for _, file := range files {
-			exp, err := newExperiment(file)
+			exp, err := newExperiment(file, filter())
 			if err != nil {
 				ginkgo.It("loads "+filepath.Base(file), func() { ginkgo.Fail(err.Error()) })
 				continue
@@ -35,7 +35,7 @@ func For(kind plan.Experiment, body func(*Experiment)) bool {
 			if exp.Plan.Experiment != kind {
 				continue
 			}
-			exp.filter, exp.progress = filter(), newProgress(os.Stderr)
+			exp.progress = newProgress(os.Stderr)
 			experiments = append(experiments, exp)
 			ginkgo.Context(exp.Plan.Name, exp.Labels(), func() { body(exp) })
 		}
@@ -51,9 +51,9 @@ func For(kind plan.Experiment, body func(*Experiment)) bool {
 	})
 }
 
-// Run is a suite's entry point. It refuses what would make the evidence
+// Main is a suite's entry point. It refuses what would make the evidence
 // worthless before anything is run.
-func Run(t *testing.T, name string, labels ...string) {
+func Main(t *testing.T, name string, labels ...string) {
 	config, _ := ginkgo.GinkgoConfiguration()
 	err := guard(config)
 	known, knownErr := knownLabels(labels)

@@ -14,72 +14,9 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"assay/claim"
-	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/reports"
 )
-
-// Run is the run's evidence with everything that is derived from it. The first
-// call closes the records: what has not run by then is written down as such.
-func (e *Experiment) Run() reports.Bundle {
-	ginkgo.GinkgoHelper()
-	if e.store == nil {
-		ginkgo.Skip("no lifecycle was started, so there is nothing to judge")
-	}
-	if err := e.finish(); err != nil {
-		ginkgo.Fail(err.Error())
-	}
-	return e.bundle
-}
-
-// At is the population of an arm at a tier, over all repeats.
-func (e *Experiment) At(role plan.Role, tier Tier) record.Population {
-	ginkgo.GinkgoHelper()
-	return e.Run().Run.At(e.Plan.WithRole(role).Name, tier.Clients)
-}
-
-// finish writes down what did not run, derives the rest and writes it, once.
-func (e *Experiment) finish() error {
-	if e.finished {
-		return e.finishErr
-	}
-	e.finished = true
-	have := map[int]bool{}
-	for _, l := range e.kept.Lifecycles {
-		have[l.Number] = true
-	}
-	for _, place := range e.Schedule.Lifecycles {
-		if !have[place.Number] {
-			e.finishErr = errors.Join(e.finishErr, e.absent(place))
-		}
-	}
-	e.bundle = reports.Derive(e.Plan, e.kept)
-	e.finishErr = errors.Join(e.finishErr, e.bundle.Write(e.dir))
-	return e.finishErr
-}
-
-// absent writes down a lifecycle that was never started.
-func (e *Experiment) absent(place plan.Lifecycle) error {
-	status, reason := "not_selected", fmt.Sprintf("the label filter %q did not select it", e.filter)
-	if e.stopped != "" || e.filter == "" {
-		status, reason = "not_run", "the run was stopped before it"
-		if why, ok := e.unstarted[place.Number]; ok {
-			reason = why
-		}
-	} else if why, ok := e.unstarted[place.Number]; ok {
-		status, reason = "not_run", why
-	}
-	err := e.keepAbsent(place, status, reason)
-	r := record.Lifecycle{
-		Number: place.Number, Pair: place.Pair, Position: place.Position, Arm: place.Arm, Engine: e.Plan.Arm(place.Arm).Engine.Kind(),
-		Status: status, Error: reason, TimeScale: e.Plan.TimeScale, Waves: len(place.Waves),
-		Moments: []record.Moment{}, Identity: map[string]record.Fact{}, Caches: map[string]record.Fact{},
-		Nulls: map[string]string{"exit": reason, "log": reason, "identity": reason},
-	}
-	r, appendErr := e.store.AppendLifecycle(r)
-	e.kept.Lifecycles = append(e.kept.Lifecycles, r)
-	return errors.Join(err, appendErr)
-}
 
 // close completes the plan's bundle: junit.xml holds the plan's own specs, and
 // the sums come last of all.
@@ -91,9 +28,8 @@ func (e *Experiment) close(_ context.Context, report ginkgo.Report) error {
 	if len(report.SpecialSuiteFailureReasons) > 0 {
 		e.stopped = report.SpecialSuiteFailureReasons[0]
 	}
-	err := errors.Join(e.finish(), e.writeJUnit(report), e.store.Close())
-	// A bundle is sealed whatever happened: what is in it is evidence too.
-	err = errors.Join(err, reports.Seal(e.dir))
+	_, err := e.Finish()
+	err = errors.Join(err, e.writeJUnit(report), e.Seal())
 	fmt.Fprintln(os.Stdout, reports.Terminal(e.bundle))
 	fmt.Fprintf(os.Stdout, "The evidence: %s\nVerify it:    go tool assay verify %s\n", relative(e.dir), relative(e.dir))
 	return err
@@ -177,7 +113,7 @@ func (e *Experiment) addProperties(path string) error {
 // JUnit keeps as properties.
 func (e *Experiment) Verdicts(tier Tier) []string {
 	var lines []string
-	for _, c := range e.Run().Claims.Claims {
+	for _, c := range e.Evidence().Claims.Claims {
 		if c.Tier == tier.Clients && c.Verdict != claim.NotApplicable {
 			lines = append(lines, fmt.Sprintf("%s: %s", c.Verdict, c.Observation))
 		}

@@ -1,0 +1,391 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"assay/harness/client"
+	"assay/harness/environment"
+	"assay/harness/lifecycle"
+	"assay/harness/load"
+	"assay/harness/plan"
+	"assay/harness/record"
+	"assay/harness/telemetry"
+	"assay/reports"
+	"assay/workloads"
+)
+
+// Run is one plan being run: its lifecycles and waves, one after the other, and
+// the evidence that they leave in a directory. It knows nothing of Ginkgo;
+// [Experiment] makes specs of it. It is not safe for several goroutines.
+type Run struct {
+	Plan     *plan.Plan // as frozen
+	Schedule plan.Schedule
+
+	frozen    plan.Frozen
+	root      string // the project's folder
+	selection string // the label filter
+	progress  *progress
+
+	expanded *plan.Plan // with every ${VAR} expanded
+	name     string
+	dir      string
+	store    *record.Store
+	redact   *lifecycle.Redactor
+	prompts  []workloads.Prompt
+
+	started   int // lifecycles so far
+	current   *running
+	kept      record.Run     // what the store holds
+	unstarted map[int]string // why a lifecycle's engine was not launched
+	stopped   string         // why the run as a whole was stopped; empty: it was not
+	finished  bool
+	bundle    reports.Bundle
+	finishErr error
+}
+
+// running is the lifecycle whose server is up.
+type running struct {
+	place     plan.Lifecycle
+	arm       plan.Arm
+	lifecycle *lifecycle.Lifecycle
+	client    *client.Client
+	target    client.Target
+	waves     int // so far
+	abandoned int // attempts of the last wave that this side left
+}
+
+// NewRun freezes a plan and draws its schedule. Nothing is written yet.
+func NewRun(p *plan.Plan, selection string) (*Run, error) {
+	frozen, err := plan.Freeze(p)
+	if err != nil {
+		return nil, err
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return nil, err
+	}
+	return &Run{
+		Plan: p, Schedule: p.Schedule(), frozen: frozen, root: root, selection: selection, progress: silent(), unstarted: map[int]string{},
+	}, nil
+}
+
+// Begin makes the bundle's directory; empty: out/<plan>-<UTC time> under the
+// project's folder.
+func (r *Run) Begin(ctx context.Context, dir string) error {
+	expanded, substitutions, err := r.Plan.Expand(os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	if r.prompts, err = workloads.Set(r.Plan.Workload.Prompts); err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	r.expanded, r.name, r.dir = expanded, r.Plan.Name+"-"+now.Format("20060102T150405Z"), dir
+	if dir == "" {
+		r.dir = filepath.Join(r.root, "out", r.name)
+	}
+	var secrets []string
+	for _, a := range expanded.Arms {
+		if a.Engine.Endpoint != nil && a.Engine.Endpoint.APIKeyEnv != "" {
+			secrets = append(secrets, os.Getenv(a.Engine.Endpoint.APIKeyEnv))
+		}
+	}
+	r.redact = lifecycle.NewRedactor(secrets...)
+	for name, value := range substitutions {
+		substitutions[name] = r.redact.Redact(value)
+	}
+	if r.store, err = record.Create(r.dir, r.frozen.SHA256, r.Schedule.SHA256()); err != nil {
+		return err
+	}
+	r.kept.Environment, err = r.store.WriteEnvironment(record.Environment{
+		Run: r.name, StartedAt: now.Format(time.RFC3339Nano), Selection: r.selection,
+		Substitutions: substitutions, Facts: environment.Facts(ctx, r.root),
+	})
+	return errors.Join(err, record.WriteFile(filepath.Join(r.dir, reports.PlanFile), r.frozen.Bytes))
+}
+
+// Dir is the bundle's directory, empty before Begin.
+func (r *Run) Dir() string { return r.dir }
+
+// Start brings a lifecycle's server up. Whatever it returns, Stop must follow.
+// The error wraps [engine.ErrUnavailable] if this machine lacks something.
+func (r *Run) Start(ctx context.Context, place plan.Lifecycle) error {
+	arm := *r.expanded.Arm(place.Arm)
+	made, err := lifecycle.NewEngine(r.expanded, arm, place, texts(r.prompts), r.root)
+	if err == nil {
+		err = errors.Join(made.Check(ctx), environment.Enough(r.largestWave()))
+	}
+	if err != nil {
+		r.unstarted[place.Number] = r.redact.Redact(err.Error())
+		return err
+	}
+	r.started++
+	r.progress.lifecycle(r.Place(place) + ": starting")
+	l, err := lifecycle.Start(ctx, lifecycle.Config{
+		Run: r.name, Place: place, Executed: r.started, Arm: arm, Engine: made, Timeouts: r.timeouts(), Scale: r.Plan.TimeScale,
+		LogDir: filepath.Join(r.dir, record.LogsDir), Redact: r.redact,
+	})
+	r.current = &running{place: place, arm: arm, lifecycle: l, client: client.New()}
+	if err == nil {
+		r.current.target = client.Target{BaseURL: l.Server().URL()}
+	}
+	if arm.Engine.Endpoint != nil {
+		r.current.target.APIKeyEnv = arm.Engine.Endpoint.APIKeyEnv
+	}
+	return err
+}
+
+// Place names a lifecycle by its number in the schedule, so that Ginkgo, which
+// sorts sibling containers made on one line by their text, keeps the order.
+func (r *Run) Place(l plan.Lifecycle) string {
+	width := len(fmt.Sprint(len(r.Schedule.Lifecycles)))
+	return fmt.Sprintf("%0*d of %d: %s", width, l.Number, len(r.Schedule.Lifecycles), l.Arm)
+}
+
+func texts(prompts []workloads.Prompt) []string {
+	out := make([]string, len(prompts))
+	for i, p := range prompts {
+		out[i] = p.Text
+	}
+	return out
+}
+
+func (r *Run) largestWave() int {
+	n := 0
+	for _, t := range r.Plan.Sweep.Tiers {
+		n = max(n, t)
+	}
+	return n
+}
+
+// timeouts are the plan's, in this machine's time.
+func (r *Run) timeouts() plan.Timeouts {
+	t := r.Plan.Timeouts
+	for _, d := range []*plan.Duration{&t.Image, &t.Ready, &t.Connect, &t.Request, &t.Stop} {
+		*d = plan.Duration(r.Plan.Scaled(*d))
+	}
+	return t
+}
+
+// Wave settles the server, releases a wave, and returns its attempts once they
+// are on disk. An error means that the evidence could not be kept; how the
+// attempts went is in the attempts.
+func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (record.Population, error) {
+	c := r.current
+	if c == nil || c.place.Number != place.Number {
+		return record.Population{}, errors.New("the wave's server was not started: start its lifecycle first")
+	}
+	items, err := r.items(wave, c.arm)
+	if err != nil {
+		return record.Population{}, err
+	}
+	c.waves++
+	r.progress.wave(r.Place(place)+": "+r.describe(wave), len(items))
+	settled := load.Settle(ctx, c.lifecycle.Clock(), r.idleness(c))
+	kept, requests := load.Burst{
+		Place: place, Wave: wave, Executed: c.waves, Lane: r.Plan.Workload.Lane,
+		Client: c.client, Target: c.target, Items: items,
+		Connect: r.Plan.Scaled(r.Plan.Timeouts.Connect), Timeout: r.Plan.Scaled(r.Plan.Timeouts.Request),
+		Clock: c.lifecycle.Clock(), Settle: settled, OnOutcome: r.progress.ended,
+	}.Release(ctx)
+	c.abandoned = load.Abandoned(requests)
+	if kept.Status == "interrupted" {
+		r.stopped = kept.Reason
+	}
+	if first, last, ok := load.Span(requests); ok {
+		c.lifecycle.Served(first, last)
+	}
+	kept, requests, err = r.store.AppendWave(kept, requests)
+	r.kept.Waves = append(r.kept.Waves, kept)
+	r.kept.Requests = append(r.kept.Requests, requests...)
+	return record.Run{Requests: requests}.Of(kept), err
+}
+
+func (r *Run) describe(w plan.Wave) string {
+	if w.Warmup {
+		return fmt.Sprintf("warm-up request %d", w.Repeat)
+	}
+	return fmt.Sprintf("%s, repeat %d of %d", record.Clients(w.Tier), w.Repeat, r.Plan.Sweep.Repeats)
+}
+
+func (r *Run) settleLimit() time.Duration {
+	if r.Plan.Sweep.Settle.None {
+		return 0
+	}
+	return r.Plan.Scaled(r.Plan.Sweep.Settle.Idle)
+}
+
+func (r *Run) idleness(c *running) load.Idleness {
+	i := load.Idleness{Limit: r.settleLimit(), Poll: r.Plan.Timeouts.Poll.D(), Gone: c.lifecycle.Server().Done(), Abandoned: c.abandoned}
+	if path := *c.arm.Engine.Metrics; path != "" {
+		url := c.target.BaseURL + path
+		i.Gauges = func(ctx context.Context) (telemetry.Gauges, error) { return telemetry.ReadGauges(ctx, url) }
+	} else {
+		i.Probe = func(ctx context.Context) error {
+			return load.Probe(ctx, c.client, c.target, r.Plan.Model.ServedAs, c.lifecycle.Clock(), r.settleLimit())
+		}
+	}
+	return i
+}
+
+// items are a wave's requests: the set's prompts over and over by ordinal, the
+// same in every wave and in both arms.
+func (r *Run) items(w plan.Wave, arm plan.Arm) ([]load.Item, error) {
+	var items []load.Item
+	for ordinal := 1; ordinal <= w.Tier; ordinal++ {
+		prompt := workloads.For(r.prompts, ordinal)
+		request, err := client.NewChatRequest(client.ChatParams{
+			Model: r.Plan.Model.ServedAs, Messages: []client.Message{{Role: "user", Content: prompt.Text}},
+			MaxTokens: r.Plan.Workload.MaxTokens, Temperature: r.Plan.Workload.Temperature, Seed: r.Plan.Seed,
+			TopP: r.Plan.Sampling.TopP, RepetitionPenalty: r.Plan.Sampling.RepetitionPenalty,
+			Exact: r.Plan.Workload.Lane == plan.Fixed, TokenIDs: *arm.TokenIDs,
+		})
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, load.Item{PromptID: prompt.ID, Request: request})
+	}
+	return items, nil
+}
+
+// Stop stops and removes the current server and keeps its lifecycle's record,
+// with a line for each of its waves that was not run.
+func (r *Run) Stop(ctx context.Context) error {
+	c := r.current
+	if c == nil {
+		return nil
+	}
+	r.current = nil
+	r.progress.lifecycle(r.Place(c.place) + ": stopping")
+	l, err := c.lifecycle.Stop(ctx)
+	status, reason := "not_selected", r.notSelected()
+	switch {
+	case l.Status == "ran" && r.stopped != "":
+		l.Status, l.Error = "interrupted", r.stopped
+		status, reason = "not_run", r.stopped
+	case l.Status != "ran":
+		status, reason = "not_run", "the lifecycle "+l.Status+": "+firstLine(l.Error)
+	}
+	return errors.Join(err, r.keepAbsent(c.place, status, reason), r.keep(l))
+}
+
+func (r *Run) notSelected() string {
+	return fmt.Sprintf("the label filter %q did not select it", r.selection)
+}
+
+// keep appends a lifecycle with the counts of its own lines.
+func (r *Run) keep(l record.Lifecycle) error {
+	for _, w := range r.kept.Waves {
+		if w.Lifecycle == l.Number {
+			l.Waves++
+		}
+	}
+	for _, q := range r.kept.Requests {
+		if q.Lifecycle == l.Number {
+			l.Requests++
+		}
+	}
+	l, err := r.store.AppendLifecycle(l)
+	r.kept.Lifecycles = append(r.kept.Lifecycles, l)
+	return err
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// keepAbsent writes a line for each wave of a place that has none yet.
+func (r *Run) keepAbsent(place plan.Lifecycle, status, reason string) error {
+	have := map[int]bool{}
+	for _, w := range r.kept.Waves {
+		if w.Lifecycle == place.Number {
+			have[w.Number] = true
+		}
+	}
+	var err error
+	for _, w := range place.Waves {
+		if have[w.Number] {
+			continue
+		}
+		kept, _, appendErr := r.store.AppendWave(record.Wave{
+			Lifecycle: place.Number, Arm: place.Arm, Number: w.Number, Tier: w.Tier, Repeat: w.Repeat, Warmup: w.Warmup,
+			Status: status, Reason: reason, Nulls: load.AbsentNulls(reason),
+		}, nil)
+		r.kept.Waves = append(r.kept.Waves, kept)
+		err = errors.Join(err, appendErr)
+	}
+	return err
+}
+
+// Finish writes down what did not run, derives everything else and writes it,
+// once; later calls return the same.
+func (r *Run) Finish() (reports.Bundle, error) {
+	if r.finished {
+		return r.bundle, r.finishErr
+	}
+	r.finished = true
+	have := map[int]bool{}
+	for _, l := range r.kept.Lifecycles {
+		have[l.Number] = true
+	}
+	for _, place := range r.Schedule.Lifecycles {
+		if !have[place.Number] {
+			r.finishErr = errors.Join(r.finishErr, r.absent(place))
+		}
+	}
+	r.bundle = reports.Derive(r.Plan, r.kept)
+	r.finishErr = errors.Join(r.finishErr, r.bundle.Write(r.dir))
+	return r.bundle, r.finishErr
+}
+
+// absent writes down a lifecycle that was never started.
+func (r *Run) absent(place plan.Lifecycle) error {
+	status, reason := "not_selected", r.notSelected()
+	if why, ok := r.unstarted[place.Number]; ok {
+		status, reason = "not_run", why
+	} else if r.stopped != "" {
+		status, reason = "not_run", "the run was stopped before it: "+r.stopped
+	} else if r.selection == "" {
+		status, reason = "not_run", "the run ended before it"
+	}
+	return errors.Join(r.keepAbsent(place, status, reason), r.keep(record.Lifecycle{
+		Number: place.Number, Pair: place.Pair, Position: place.Position, Arm: place.Arm, Engine: r.Plan.Arm(place.Arm).Engine.Kind(),
+		Status: status, Error: reason, TimeScale: r.Plan.TimeScale,
+		Moments: []record.Moment{}, Identity: map[string]record.Fact{}, Caches: map[string]record.Fact{},
+		Nulls: map[string]string{"exit": reason, "log": reason, "identity": reason},
+	}))
+}
+
+// Seal closes the records and writes the sums, last of all. A bundle is sealed
+// whatever happened: what is in it is evidence too.
+func (r *Run) Seal() error {
+	return errors.Join(r.store.Close(), reports.Seal(r.dir))
+}
+
+// All runs the whole schedule and returns its bundle, sealed but without a
+// JUnit report. Failed lifecycles don't end it: they are evidence.
+func (r *Run) All(ctx context.Context, dir string) (reports.Bundle, error) {
+	if err := r.Begin(ctx, dir); err != nil {
+		return reports.Bundle{}, err
+	}
+	var err error
+	for _, place := range r.Schedule.Lifecycles {
+		started := r.Start(ctx, place)
+		for _, w := range place.Waves {
+			if started == nil {
+				_, waveErr := r.Wave(ctx, place, w)
+				err = errors.Join(err, waveErr)
+			}
+		}
+		err = errors.Join(err, r.Stop(context.WithoutCancel(ctx)))
+	}
+	b, finishErr := r.Finish()
+	return b, errors.Join(err, finishErr, r.Seal())
+}

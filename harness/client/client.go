@@ -301,3 +301,11 @@ func readFinal(reader *bufio.Reader, request *http.Request) (*http.Response, err
 		}
 	}
 }
+
+// Received is how many bytes of the response arrived.
+func (r *Raw) Received() int64 {
+	if r.capture == nil {
+		return 0
+	}
+	return int64(r.capture.size)
+}

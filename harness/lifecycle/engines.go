@@ -63,6 +63,7 @@ func newEmulated(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []str
 		Finish: arm.OnDisconnect == plan.Finish, Prompts: prompts,
 	}
 	for _, f := range arm.Engine.Emulated.Faults {
+		c.Finish = c.Finish || f.Kind == plan.FaultIgnoreDisconnect
 		c.Faults = append(c.Faults, emulated.Fault{Kind: f.Kind, Requests: f.Requests, After: f.After, For: f.For.D(), Status: f.Status})
 	}
 	return emulated.New(c), nil

@@ -6,7 +6,7 @@ import "time"
 // emulated has what each does.
 var FaultKinds = []string{
 	FaultRefuse, FaultStallBefore, FaultStallAfter, FaultCut, FaultReset, FaultErrorEvent, FaultMalformed,
-	FaultSlowHeaders, FaultWrongUsage, FaultExit, FaultHTTPStatus, FaultNoDone, FaultOtherText,
+	FaultSlowHeaders, FaultWrongUsage, FaultExit, FaultHTTPStatus, FaultNoDone, FaultOtherText, FaultIgnoreDisconnect,
 }
 
 // The faults, by the names that plans use.
@@ -24,6 +24,9 @@ const (
 	FaultHTTPStatus  = "http_status"        // answer with `status`
 	FaultNoDone      = "no_done"            // neither a finish reason nor [DONE] at the end
 	FaultOtherText   = "other_text"         // other tokens than the prompt's
+	// FaultIgnoreDisconnect goes on with requests whose client has left, although
+	// the arm is declared to cancel them.
+	FaultIgnoreDisconnect = "ignore_disconnect"
 )
 
 // fill writes the defaults into a plan, so that a frozen one leaves nothing to

@@ -244,7 +244,7 @@ func (s *Server) request() (testcontainers.ContainerRequest, error) {
 	return testcontainers.ContainerRequest{
 		Image: s.config.Image, Entrypoint: s.config.Entrypoint, Cmd: s.config.Args, Env: s.config.Env,
 		ExposedPorts: []string{port.String()},
-		Labels:       labels(s.launch),
+		Labels:       LabelsOf(s.launch, os.Getpid()),
 		HostConfigModifier: func(h *container.HostConfig) {
 			// On the loopback interface alone: nobody else is to add load.
 			h.PortBindings = network.PortMap{port: []network.PortBinding{{HostIP: netip.MustParseAddr("127.0.0.1")}}}

@@ -25,8 +25,10 @@ const (
 	hostLabel      = "assay.host"  // where that process is: a digest, no name
 )
 
-func labels(l engine.Launch) map[string]string {
-	return map[string]string{RunLabel: l.Run, LifecycleLabel: l.Name, ownerLabel: owner(os.Getpid()), hostLabel: host()}
+// LabelsOf are the labels of a lifecycle's container that the process pid on
+// this host must remove.
+func LabelsOf(l engine.Launch, pid int) map[string]string {
+	return map[string]string{RunLabel: l.Run, LifecycleLabel: l.Name, ownerLabel: owner(pid), hostLabel: host()}
 }
 
 // RemoveLeftovers removes the containers of runs whose process on this host is

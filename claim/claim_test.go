@@ -1,0 +1,124 @@
+package claim_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"assay/claim"
+	"assay/harness/metric"
+	"assay/harness/plan"
+	"assay/harness/record"
+	"assay/harness/record/recordtest"
+)
+
+func TestSignFlipsAreSciPys(t *testing.T) {
+	g := NewWithT(t)
+	data, err := os.ReadFile("testdata/signflip.json")
+	g.Expect(err).NotTo(HaveOccurred())
+	var table struct {
+		Cases []struct {
+			Effects []float64
+			Want    float64
+		}
+	}
+	g.Expect(json.Unmarshal(data, &table)).To(Succeed())
+	g.Expect(len(table.Cases)).To(BeNumerically(">=", 10))
+	for _, c := range table.Cases {
+		g.Expect(claim.SignFlip(c.Effects)).To(BeNumerically("~", c.Want, 1e-12), "%v", c.Effects)
+	}
+	g.Expect(math.IsNaN(claim.SignFlip(nil))).To(BeTrue())
+	g.Expect(math.IsNaN(claim.SignFlip(make([]float64, 21)))).To(BeTrue())
+}
+
+func judge(t *testing.T, p *plan.Plan, o recordtest.Options) map[plan.Claim]claim.Claim {
+	t.Helper()
+	run, err := recordtest.Write(t.TempDir()+"/b", p, recordtest.Run(p, o))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	out := map[plan.Claim]claim.Claim{}
+	for _, c := range claim.Judge(p, metric.Summarize(p, run)).Claims {
+		if c.Tier == 4 {
+			out[c.Claim] = c
+		}
+	}
+	return out
+}
+
+func naiveFails(r record.Request) bool { return r.Arm == "naive" && r.Ordinal == 4 }
+
+func TestOneLifecycleIsAnObservation(t *testing.T) {
+	g := NewWithT(t)
+	c := judge(t, recordtest.Plan(), recordtest.Options{Fails: naiveFails})
+	for name, v := range c {
+		g.Expect(v.Verdict).To(Equal(claim.Unsupported), "%s", name)
+		g.Expect(v.Reasons).To(ContainElement(ContainSubstring("an observation")))
+		g.Expect(v.Observation).NotTo(BeEmpty())
+		g.Expect(v.Records).NotTo(BeEmpty())
+		g.Expect(v.PValue).To(BeNil())
+	}
+}
+
+func TestFewPairsAreDescriptive(t *testing.T) {
+	c := judge(t, recordtest.Plan("lifecycles: 1", "lifecycles: 5"), recordtest.Options{})
+	NewWithT(t).Expect(c[plan.ClaimGoodput].Verdict).To(Equal(claim.Unsupported))
+	NewWithT(t).Expect(c[plan.ClaimGoodput].Reasons).To(ContainElement(ContainSubstring("descriptive")))
+}
+
+func TestSixPairsThatAgreeSupportAClaim(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan("lifecycles: 1", "lifecycles: 6")
+	c := judge(t, p, recordtest.Options{Fails: naiveFails})
+	for _, name := range []plan.Claim{plan.ClaimGoodput, plan.ClaimFailures} {
+		g.Expect(c[name].Verdict).To(Equal(claim.Supported), "%s: %v", name, c[name].Reasons)
+		g.Expect(*c[name].PValue).To(BeNumerically("~", 2.0/64, 1e-12))
+	}
+	g.Expect(c[plan.ClaimTTFT].Verdict).To(Equal(claim.Unsupported), "a lower bound is no effect: %v", c[plan.ClaimTTFT].Reasons)
+	c = judge(t, p, recordtest.Options{})
+	g.Expect(c[plan.ClaimTTFT].Verdict).To(Equal(claim.Supported))
+	g.Expect(c[plan.ClaimFailures].Verdict).To(Equal(claim.NotApplicable))
+	c = judge(t, p, recordtest.Options{Speed: 0.1})
+	g.Expect(c[plan.ClaimGoodput].Verdict).To(Equal(claim.Unsupported))
+	g.Expect(c[plan.ClaimGoodput].Reasons).To(ContainElement(ContainSubstring("the other way")))
+}
+
+func TestAnInvalidRunSupportsNothing(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan("lifecycles: 1", "lifecycles: 6")
+	run, err := recordtest.Write(t.TempDir()+"/b", p, recordtest.Run(p, recordtest.Options{}))
+	g.Expect(err).NotTo(HaveOccurred())
+	yes := true
+	run.Waves[0].CarryOver = &yes
+	for _, c := range claim.Judge(p, metric.Summarize(p, run)).Claims {
+		g.Expect(c.Verdict).NotTo(Equal(claim.Supported))
+	}
+}
+
+// TestFalsePositives draws pairs without any difference and counts how often
+// the test at 95 % calls one: it must not be more often than it says.
+func TestFalsePositives(t *testing.T) {
+	g := NewWithT(t)
+	state := uint64(7)
+	random := func() float64 {
+		state ^= state << 13
+		state ^= state >> 7
+		state ^= state << 17
+		return float64(state>>11)/(1<<53) - 0.5
+	}
+	const draws = 4000
+	called := 0
+	for range draws {
+		effects := make([]float64, 8)
+		for i := range effects {
+			effects[i] = random() + random() + random()
+		}
+		if claim.SignFlip(effects) <= 1-claim.Level {
+			called++
+		}
+	}
+	rate := float64(called) / draws
+	g.Expect(rate).To(BeNumerically("<", 0.06))
+	g.Expect(rate).To(BeNumerically(">", 0.03))
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"assay/harness/record/recordtest"
+	"assay/reports"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func call(t *testing.T, args ...string) (int, string, string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := run(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		NewWithT(t).Expect(os.WriteFile(file, []byte(got), 0o644)).To(Succeed())
+	}
+	want, err := os.ReadFile(file)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(got).To(Equal(string(want)), "go test ./cmd/assay -update writes it anew")
+}
+
+func TestCheckPrintsTheSchedule(t *testing.T) {
+	code, out, _ := call(t, "check", "testdata/plan.yaml")
+	NewWithT(t).Expect(code).To(Equal(0), out)
+	golden(t, "check.txt", out)
+}
+
+func TestCheckTellsEveryMistake(t *testing.T) {
+	g := NewWithT(t)
+	code, out, _ := call(t, "check", "../../harness/plan/testdata/mistakes.yaml")
+	g.Expect(code).To(Equal(1))
+	g.Expect(strings.Count(out, "mistakes.yaml:")).To(BeNumerically(">=", 20))
+	code, _, errs := call(t, "check", "nothing.yaml")
+	g.Expect(code).To(Equal(2))
+	g.Expect(errs).To(ContainSubstring("nothing.yaml"))
+}
+
+func TestVerifysExitCodes(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan()
+	dir := filepath.Join(t.TempDir(), "bundle")
+	run, err := recordtest.Write(dir, p, recordtest.Run(p, recordtest.Options{}))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(reports.Derive(p, run).Write(dir)).To(Succeed())
+	g.Expect(reports.Seal(dir)).To(Succeed())
+	code, out, _ := call(t, "verify", dir)
+	g.Expect(code).To(Equal(1))
+	g.Expect(out).To(ContainSubstring("junit.xml: it is missing\n"))
+	code, _, errs := call(t, "verify", filepath.Join(dir, "nothing"))
+	g.Expect(code).To(Equal(2))
+	g.Expect(errs).To(ContainSubstring("no bundle"))
+	code, out, _ = call(t, "report", dir)
+	g.Expect(code).To(Equal(0))
+	g.Expect(out).To(ContainSubstring("speed-up"))
+	code, _, _ = call(t, "verify")
+	g.Expect(code).To(Equal(2), "it was called wrongly")
+}
+
+func TestRunDoesWhatTheGinkgoLineDoes(t *testing.T) {
+	g := NewWithT(t)
+	line, err := ginkgoLine("../../suites/concurrency/plans/cpu.yaml", []int{8, 64}, "")
+	g.Expect(err).NotTo(HaveOccurred())
+	text := strings.Join(line, " ")
+	g.Expect(text).To(HavePrefix("go tool ginkgo --fail-on-empty --timeout "))
+	g.Expect(text).To(ContainSubstring("--label-filter cpu && (tier:8 || tier:64) ./suites/concurrency -- -plan /"))
+}

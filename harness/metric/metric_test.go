@@ -1,0 +1,292 @@
+package metric_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"assay/harness/metric"
+	"assay/harness/plan"
+	"assay/harness/record"
+	"assay/harness/record/recordtest"
+)
+
+func TestPercentilesAreNumpysDefault(t *testing.T) {
+	g := NewWithT(t)
+	data, err := os.ReadFile("testdata/percentiles.json")
+	g.Expect(err).NotTo(HaveOccurred())
+	var table struct {
+		Cases []struct {
+			Values  []float64
+			P, Want float64
+		}
+	}
+	g.Expect(json.Unmarshal(data, &table)).To(Succeed())
+	g.Expect(len(table.Cases)).To(BeNumerically(">", 50))
+	for _, c := range table.Cases {
+		g.Expect(metric.Percentile(c.Values, c.P)).To(BeNumerically("~", c.Want, 1e-9), "p%g of n = %d", c.P, len(c.Values))
+	}
+	g.Expect(math.IsNaN(metric.Percentile(nil, 50))).To(BeTrue())
+	g.Expect(math.IsNaN(metric.Percentile([]float64{1}, 101))).To(BeTrue())
+}
+
+func TestCensoredPercentiles(t *testing.T) {
+	seen := func(v float64) metric.Censored { return metric.Censored{Value: v} }
+	cut := func(v float64) metric.Censored { return metric.Censored{Value: v, AtLeast: true} }
+	for _, test := range []struct {
+		name   string
+		values []metric.Censored
+		p      float64
+		want   float64
+		bound  bool
+	}{
+		{"nothing censored", []metric.Censored{seen(1), seen(2), seen(3)}, 50, 2, false},
+		{"censored above what counts", []metric.Censored{seen(1), seen(2), cut(60)}, 50, 2, false},
+		{"the upper neighbour is censored", []metric.Censored{seen(1), seen(2), cut(60), cut(60)}, 50, 31, true},
+		{"censored below could lie above", []metric.Censored{cut(1), seen(2), seen(3)}, 50, 2, true},
+		{"an observed one of the same length comes first", []metric.Censored{cut(2), seen(2), seen(1)}, 50, 2, false},
+		{"all censored", []metric.Censored{cut(60), cut(60)}, 95, 60, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v, bound := metric.CensoredPercentile(test.values, test.p)
+			NewWithT(t).Expect(v).To(Equal(test.want))
+			NewWithT(t).Expect(bound).To(Equal(test.bound))
+		})
+	}
+}
+
+// TestALowerBoundIsNeverAboveTheTruth simulates attempts whose true length is
+// known, cuts them at a timeout, and holds the bound against the percentile of
+// the truth.
+func TestALowerBoundIsNeverAboveTheTruth(t *testing.T) {
+	g := NewWithT(t)
+	state := uint64(1)
+	random := func() float64 { // xorshift: the same everywhere
+		state ^= state << 13
+		state ^= state >> 7
+		state ^= state << 17
+		return float64(state>>11) / (1 << 53)
+	}
+	exact, bounds := 0, 0
+	for range 2000 {
+		n := 1 + int(random()*30)
+		var truth []float64
+		var values []metric.Censored
+		for range n {
+			v, limit := -math.Log(random())*40, 20+random()*60
+			truth = append(truth, v)
+			values = append(values, metric.Censored{Value: min(v, limit), AtLeast: v > limit})
+		}
+		for _, p := range []float64{50, 95} {
+			got, bound := metric.CensoredPercentile(values, p)
+			want := metric.Percentile(truth, p)
+			if bound {
+				bounds++
+				g.Expect(got).To(BeNumerically("<=", want+1e-9))
+			} else {
+				exact++
+				g.Expect(got).To(BeNumerically("~", want, 1e-9))
+			}
+		}
+	}
+	g.Expect(exact).To(BeNumerically(">", 100))
+	g.Expect(bounds).To(BeNumerically(">", 100))
+}
+
+func ns(v int64) *int64 { return &v }
+func n(v int) *int      { return &v }
+
+func TestAttemptDurations(t *testing.T) {
+	g := NewWithT(t)
+	r := record.Request{ScheduledAt: 100, SentAt: ns(150), FirstTokenAt: ns(250), LastTokenAt: ns(1250), EndedAt: 1300, OutputTokens: n(11)}
+	latency, _ := metric.Latency(r)
+	ttft, _ := metric.TTFT(r)
+	delay, _ := metric.ScheduleDelay(r)
+	tpot, _ := metric.TPOT(r)
+	rate, _ := metric.OutputRate(r)
+	g.Expect([]int64{latency, metric.EffectiveLatency(r), ttft, delay}).To(Equal([]int64{1150, 1200, 100, 50}))
+	g.Expect(tpot).To(Equal(100.0))
+	g.Expect(rate).To(BeNumerically("~", 11/1150e-9, 1))
+	r.OutputTokens = n(1)
+	_, reason := metric.TPOT(r)
+	g.Expect(reason).To(ContainSubstring("takes two"))
+	_, reason = metric.TTFT(record.Request{Nulls: map[string]string{"first_token_at_ns": "the completion is empty"}})
+	g.Expect(reason).To(ContainSubstring("empty"))
+}
+
+// chained gives a fixture's records their hashes, as a store would.
+func chained(t *testing.T, p *plan.Plan, o recordtest.Options) record.Run {
+	run, err := recordtest.Write(t.TempDir()+"/b", p, recordtest.Run(p, o))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return run
+}
+
+func TestASummaryByHand(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan()
+	run := chained(t, p, recordtest.Options{Fails: func(r record.Request) bool { return r.Arm == "naive" && r.Tier == 4 && r.Ordinal == 4 }})
+	s := metric.Summarize(p, run)
+	g.Expect(s.Validity.Reasons).To(BeEmpty())
+	tier := s.Tiers[1]
+	// The serial server: three answers of 4 tokens, 20 ms each, in a wave that
+	// lasts until the timeout of 10 s and 1 ms.
+	g.Expect(*tier.Baseline.Goodput.Median.Value).To(BeNumerically("~", 12/10.001, 1e-6))
+	// The batching one: 4 × 4 tokens, 2 ms each; the last was sent 3 µs late and
+	// its end is 1 µs after its last token.
+	g.Expect(*tier.Candidate.Goodput.Median.Value).To(BeNumerically("~", 16/0.008004, 1e-3))
+	g.Expect(*tier.SpeedUp.Value).To(BeNumerically("~", *tier.Candidate.Goodput.Median.Value / *tier.Baseline.Goodput.Median.Value, 1e-6))
+	g.Expect(tier.Baseline.Counts.Attempted).To(Equal(8))
+	g.Expect(tier.Baseline.Counts.ByOutcome).To(HaveKeyWithValue(record.Timeout, 2))
+	g.Expect(*tier.Baseline.FailureRate.Value).To(Equal(0.25))
+	g.Expect(tier.Baseline.TTFT95.N).To(Equal(6))
+	g.Expect(tier.Baseline.TTFTAll95.AtLeast).To(BeTrue())
+	g.Expect(*tier.Baseline.TTFTAll95.Value).To(BeNumerically("~", 10, 0.01))
+	g.Expect(tier.Baseline.TTFTAll50.AtLeast).To(BeFalse())
+	g.Expect(tier.Outputs.Of).To(Equal(6))
+	g.Expect(tier.Outputs.Equal).To(Equal(6))
+}
+
+func TestEmulatedTimeScalesResultsAndNotGates(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan("seed: 7", "seed: 7\ntime_scale: 20")
+	s := metric.Summarize(p, chained(t, p, recordtest.Options{}))
+	g.Expect(*s.Tiers[0].Baseline.TTFT50.Value).To(BeNumerically("~", 0.4, 1e-9), "20 ms measured")
+	g.Expect(*s.Waves[0].ClientLagP99.Value).To(BeNumerically("~", 20e-6, 1e-12), "measured time")
+	g.Expect(s.Provenance).To(Equal(record.Emulated))
+}
+
+func TestANullCountMakesGoodputNull(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan()
+	run := chained(t, p, recordtest.Options{})
+	for i := range run.Requests {
+		if r := &run.Requests[i]; r.Arm == "vllm" && r.Tier == 4 && r.Ordinal == 2 {
+			r.OutputTokens, r.OutputTokensSource = nil, nil
+			r.Nulls["output_tokens"], r.Nulls["output_tokens_source"] = "nobody counted", "there is no count"
+		}
+	}
+	tier := metric.Summarize(p, run).Tiers[1]
+	g.Expect(tier.Candidate.Goodput.Median.Value).To(BeNil())
+	g.Expect(tier.Candidate.Goodput.Median.Reason).To(ContainSubstring("nobody counted"))
+	g.Expect(tier.SpeedUp.Value).To(BeNil())
+}
+
+func TestASpeedUpNeedsTheSameSource(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan()
+	run := chained(t, p, recordtest.Options{})
+	source := record.SourceUsage
+	for i := range run.Requests {
+		if run.Requests[i].Arm == "naive" {
+			run.Requests[i].OutputTokensSource = &source
+		}
+	}
+	tier := metric.Summarize(p, run).Tiers[0]
+	g.Expect(tier.SpeedUp.Value).To(BeNil())
+	g.Expect(tier.SpeedUp.Reason).To(ContainSubstring("counted from usage in naive and from token_ids in vllm"))
+}
+
+// TestWhatNoHonestRunCanHaveIsFound breaks records one way at a time.
+func TestWhatNoHonestRunCanHaveIsFound(t *testing.T) {
+	p := recordtest.Plan()
+	request := func(change func(*record.Request)) func(*record.Run) {
+		return func(run *record.Run) { change(&run.Requests[5]) }
+	}
+	for _, test := range []struct {
+		name   string
+		change func(*record.Run)
+		says   string
+	}{
+		{"an attempt dropped", func(run *record.Run) { run.Requests = append(run.Requests[:5:5], run.Requests[6:]...) }, "has no attempt"},
+		{"an attempt doubled", func(run *record.Run) { run.Requests = append(run.Requests, run.Requests[5]) }, "no retries"},
+		{"an outcome that is none", request(func(r *record.Request) { r.Outcome = "fine" }), "which is none"},
+		{"a first token nulled", request(func(r *record.Request) { r.FirstTokenAt = nil; r.Nulls["first_token_at_ns"] = "lost" }), "first_token_at_ns is not the arrival"},
+		{"a token before the request", request(func(r *record.Request) { r.SentAt = ns(r.EndedAt + 1) }), "before sent_at_ns"},
+		{"an early end", request(func(r *record.Request) { r.EndedAt = *r.FirstTokenAt - 1 }), "ended_at_ns is"},
+		{"events out of order", request(func(r *record.Request) { r.Events[2].Arrival = 1 }), "event 3 arrived at"},
+		{"a bracket turned round", request(func(r *record.Request) { r.Events[1].Earliest = r.Events[1].Arrival + 5 }), "before the earliest"},
+		{"an id too many", request(func(r *record.Request) { r.OutputTokenIDs = append(r.OutputTokenIDs, 9) }), "output_token_ids has 5"},
+		{"a count too high", request(func(r *record.Request) { r.OutputTokens = n(9) }), "output_tokens is 9 by token ids"},
+		{"a usage that lies", request(func(r *record.Request) { r.UsageOutputTokens = n(9) }), "usage counts 9"},
+		{"a negative lag", request(func(r *record.Request) { r.ClientLag[0] = -1 }), "nothing is read before it arrives"},
+		{"lags missing", request(func(r *record.Request) { r.ClientLag = r.ClientLag[1:] }), "4 events and 3 client lags"},
+		{"ok with an error", request(func(r *record.Request) { text := "x"; r.Error = &text; delete(r.Nulls, "error") }), "called ok and has the error"},
+		{"ok without HTTP 200", request(func(r *record.Request) { r.HTTPStatus = n(500) }), "without HTTP 200"},
+		{"a null without a reason", request(func(r *record.Request) { r.Nulls = nil }), "null without a reason"},
+		{"a timeout that came early", request(func(r *record.Request) {
+			text := "x"
+			r.Outcome, r.Error = record.Timeout, &text
+			delete(r.Nulls, "error")
+		}), "called a timeout after"},
+		{"another prompt", request(func(r *record.Request) { r.PromptID = "eight/8" }), "was asked"},
+		{"a prompt one token longer", request(func(r *record.Request) { r.InputTokens = n(13) }), "input tokens"},
+		{"another release", request(func(r *record.Request) { r.ScheduledAt-- }), "the wave was released at"},
+		{"another arm", request(func(r *record.Request) { r.Arm = "vllm" }), "not the schedule's"},
+		{"another plan", request(func(r *record.Request) { r.PlanSHA256 = strings.Repeat("0", 64) }), "another plan"},
+		{"a wave one client short", func(run *record.Run) { run.Waves[2].Tier = 3 }, "the schedule has"},
+		{"a wave missing", func(run *record.Run) { run.Waves = run.Waves[1:] }, "it has 0 records"},
+		{"waves out of order", func(run *record.Run) { run.Waves[0].Executed, run.Waves[1].Executed = 2, 1 }, "order:"},
+		{"waves that overlap", func(run *record.Run) { at := *run.Waves[1].ReleasedAt - second; run.Waves[1].ReleasedAt = &at }, "before wave 1 had ended"},
+		{"a release lag made small", func(run *record.Run) { run.Waves[3].ReleaseLag = ns(0) }, "release_lag"},
+		{"a lifecycle missing", func(run *record.Run) { run.Lifecycles = run.Lifecycles[:1] }, "lifecycle 2 (vllm): it has 0 records"},
+		{"lifecycles in another order", func(run *record.Run) { run.Lifecycles[0].Executed, run.Lifecycles[1].Executed = 2, 1 }, "order:"},
+		{"another engine", func(run *record.Run) { run.Lifecycles[1].Engine = "container" }, "the plan has a emulated"},
+		{"a lifecycle's clock turned back", func(run *record.Run) { run.Lifecycles[0].Moments[2].At = ns(1) }, "comes before the moment ahead"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			run := chained(t, p, recordtest.Options{})
+			g.Expect(metric.Check(p, run)).To(BeEmpty())
+			test.change(&run)
+			var found []string
+			for _, f := range metric.Check(p, run) {
+				found = append(found, f.String())
+			}
+			g.Expect(strings.Join(found, "\n")).To(ContainSubstring(test.says))
+			g.Expect(metric.Summarize(p, run).Validity.Valid).To(BeFalse())
+		})
+	}
+}
+
+const second = int64(time.Second)
+
+func TestGates(t *testing.T) {
+	p := recordtest.Plan()
+	for _, test := range []struct {
+		name   string
+		change func(*record.Run)
+		says   string
+	}{
+		{"a slow reader", func(run *record.Run) {
+			for i := range run.Requests {
+				for j := range run.Requests[i].ClientLag {
+					run.Requests[i].ClientLag[j] = 30_000_000
+				}
+			}
+		}, "client_saturated: the p99 of client lag is 30.000 ms"},
+		{"coalesced reads", func(run *record.Run) {
+			for i := range run.Requests {
+				run.Requests[i].Coalesced = 1
+			}
+		}, "client_saturated: 25.0 % of the events"},
+		{"a backlog", func(run *record.Run) { yes := true; run.Waves[0].CarryOver = &yes }, "carry_over"},
+		{"a server that ignores its clients' leaving", func(run *record.Run) {
+			run.Waves[1].Settle.Abandoned, run.Waves[1].Settle.Generated = 1, n(500)
+		}, "on_disconnect"},
+		{"a wave cut short", func(run *record.Run) { run.Waves[0].Status, run.Waves[0].Reason = "interrupted", "stopped" }, "interrupted"},
+		{"a lifecycle that failed", func(run *record.Run) { run.Lifecycles[1].Status, run.Lifecycles[1].Error = "failed", "out of memory" }, "out of memory"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			run := chained(t, p, recordtest.Options{})
+			test.change(&run)
+			v := metric.Summarize(p, run).Validity
+			NewWithT(t).Expect(v.Valid).To(BeFalse())
+			NewWithT(t).Expect(strings.Join(v.Reasons, "\n")).To(ContainSubstring(test.says))
+		})
+	}
+}

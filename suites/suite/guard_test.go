@@ -1,0 +1,71 @@
+package suite
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+	. "github.com/onsi/gomega"
+)
+
+func TestWaysOfRunningThatWouldBeWorthlessAreRefused(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(guard(types.SuiteConfig{ParallelTotal: 1})).To(Succeed())
+	err := guard(types.SuiteConfig{FlakeAttempts: 3, MustPassRepeatedly: 2, ParallelTotal: 4, RandomizeAllSpecs: true})
+	for _, word := range []string{"--flake-attempts=3", "--must-pass-repeatedly=2", "4 parallel processes", "--randomize-all"} {
+		g.Expect(err).To(MatchError(ContainSubstring(word)), "all at once")
+	}
+}
+
+func TestRetriesInASpecAreRefused(t *testing.T) {
+	g := NewWithT(t)
+	_, _, errs := noRetries(types.NodeTypeIt, 0, "serves", []any{ginkgo.FlakeAttempts(2), ginkgo.MustPassRepeatedly(3)})
+	g.Expect(errs).To(HaveLen(2))
+	_, _, errs = noRetries(types.NodeTypeIt, 0, "serves", []any{ginkgo.Label("x")})
+	g.Expect(errs).To(BeEmpty())
+}
+
+func TestWhatIsAskedForByName(t *testing.T) {
+	for _, test := range []struct {
+		filter string
+		want   bool
+	}{
+		{"gpu", true},
+		{"gpu && tier:8", true},
+		{"gpu || cpu", true},
+		{"!slow", false},
+		{"", false},
+		{"tier:8", false},
+		{"tier:8 || gpu", false},
+		{"cpu", false},
+		{"/g.u/", true},
+	} {
+		t.Run(test.filter, func(t *testing.T) {
+			got, err := asked(test.filter, []string{"gpu", "tier:8"}, []string{"gpu"})
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(got).To(Equal(test.want))
+		})
+	}
+	_, err := asked("gpu &&", []string{"gpu"}, []string{"gpu"})
+	NewWithT(t).Expect(err).To(HaveOccurred())
+}
+
+func TestAMisspeltLabelIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	known := []string{"cpu", "gpu", "tier:8"}
+	for _, filter := range []string{"", "gpu", "GPU && tier:8", "!(cpu || gpu)", "/gp./", "cpu, gpu"} {
+		g.Expect(unknown(filter, known)).To(Succeed(), filter)
+	}
+	for _, filter := range []string{"gpuu", "gpu && tier:9", "!slow"} {
+		g.Expect(unknown(filter, known)).To(MatchError(And(ContainSubstring("names"), ContainSubstring("cpu, gpu, tier:8"))), filter)
+	}
+}
+
+func TestTheModulesOwnLabelsAreKnown(t *testing.T) {
+	g := NewWithT(t)
+	known, err := knownLabels(nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(known).To(ContainElements("cpu", "emulated", "gpu", "protocol", "smoke", "tier:64"))
+	g.Expect(strings.Join(known, " ")).NotTo(ContainSubstring("tier:3 "))
+}

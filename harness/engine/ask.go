@@ -55,7 +55,7 @@ func get(ctx context.Context, url string, into any) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := plainClient().Do(request)
 	if err != nil {
 		return fmt.Errorf("it was asked and did not answer")
 	}

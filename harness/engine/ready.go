@@ -15,12 +15,18 @@ type ReadyOptions struct {
 	Mark func(Moment)  // takes FirstListening and Ready as they pass; may be nil
 }
 
+// patience is how long one look may take: a server that is busy loading may
+// answer late, and its answer is worth having.
+const patience = 5 * time.Second
+
 // AwaitReady polls the server's own health endpoint until it answers with a
 // 2xx status. An answer of any status is the first moment of listening; a
 // connection that is accepted and closed is not, since docker-proxy does that
-// before there is a server. Each look has a connection of its own. The error
-// wraps [ErrExited] as soon as the server has exited, and [ErrNotReady], with
-// the last answer seen, when ctx ends first.
+// before there is a server. Each look has a connection of its own, goes past
+// every proxy, and follows no redirection: it is this server that must be
+// healthy. The error wraps [ErrExited] as soon as the server has exited, even
+// while a look waits for its answer, and [ErrNotReady], with the last answer
+// seen, when ctx ends first.
 func AwaitReady(ctx context.Context, server Server, o ReadyOptions) error {
 	if o.Path == "" {
 		o.Path = "/health"
@@ -28,58 +34,89 @@ func AwaitReady(ctx context.Context, server Server, o ReadyOptions) error {
 	if o.Poll <= 0 {
 		o.Poll = 50 * time.Millisecond
 	}
-	mark := func(p Phase) {
+	mark := func(p Phase, at time.Time) {
 		if o.Mark != nil {
-			o.Mark(Moment{Phase: p, At: time.Now(), Provenance: "client_observed"})
+			o.Mark(Moment{Phase: p, At: at, Provenance: "client_observed"})
 		}
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	looking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-server.Done():
+			cancel()
+		case <-looking.Done():
+		}
+	}()
+	client := plainClient()
 	tick := time.NewTicker(o.Poll)
 	defer tick.Stop()
 	listening := false
 	last := "no look was taken"
 	for {
-		status, answer, err := look(ctx, client, server.URL()+o.Path, o.Poll)
+		seen, err := look(looking, client, server.URL()+o.Path)
 		switch {
-		case err == nil && !listening:
-			listening = true
-			mark(FirstListening)
-		case err != nil && ctx.Err() == nil:
-			last = err.Error()
-		}
-		if err == nil {
-			last = fmt.Sprintf("%s answered %d %s", o.Path, status, answer)
-			if status/100 == 2 {
-				mark(Ready)
+		case err == nil:
+			last = fmt.Sprintf("%s answered %d %s", o.Path, seen.status, seen.text)
+			if !listening {
+				listening = true
+				mark(FirstListening, seen.at)
+			}
+			if seen.status/100 == 2 {
+				mark(Ready, seen.at)
 				return nil
 			}
+		case looking.Err() == nil:
+			last = err.Error()
+		}
+		select {
+		case <-looking.Done():
+		case <-tick.C:
 		}
 		select {
 		case <-server.Done():
 			return exited(server.Exit())
-		case <-ctx.Done():
+		default:
+		}
+		if ctx.Err() != nil {
 			return fmt.Errorf("%w: %w; last seen: %s", ErrNotReady, context.Cause(ctx), last)
-		case <-tick.C:
 		}
 	}
 }
 
-// look asks once. It may wait longer than a poll, since a server that is busy
-// loading may answer late; what bounds it is how long a person would wait.
-func look(ctx context.Context, client *http.Client, url string, poll time.Duration) (int, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(5*time.Second, poll))
+// plainClient asks a server itself: no proxy, no redirection, and a connection
+// for each question, closed with its answer, so that none is open while the
+// server is measured.
+func plainClient() *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// answer is what one look saw.
+type answer struct {
+	at     time.Time // when the status was read
+	status int
+	text   string // the beginning of the body
+}
+
+func look(ctx context.Context, client *http.Client, url string) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return 0, "", err
+		return answer{}, err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return 0, "", err
+		return answer{}, err
 	}
 	defer response.Body.Close()
+	a := answer{at: time.Now(), status: response.StatusCode}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, 200))
-	return response.StatusCode, string(body), nil
+	a.text = string(body)
+	return a, nil
 }
 
 func exited(e Exit) error {
@@ -91,6 +128,8 @@ func exited(e Exit) error {
 		how = "by " + e.Signal
 	case e.Code != nil:
 		how = fmt.Sprintf("with code %d", *e.Code)
+	case e.Reason != "":
+		how = "with no exit code known: " + e.Reason
 	}
 	text := fmt.Sprintf("%s before it was ready", how)
 	for _, line := range e.LastLines {

@@ -105,3 +105,61 @@ func TestWhatAServerDoesNotServeIsNullWithTheReason(t *testing.T) {
 	g.Expect(id["engine_version"].Value).To(BeNil())
 	g.Expect(id["engine_version"].Reason).To(ContainSubstring("404"))
 }
+
+// TestAServerThatExitsInTheMiddleOfALookIsSeen: the look itself would take
+// seconds to give up.
+func TestAServerThatExitsInTheMiddleOfALookIsSeen(t *testing.T) {
+	g := NewWithT(t)
+	asked, done, late := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	h := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(asked)
+		<-late
+	}))
+	defer h.Close()
+	defer close(late)
+	go func() { <-asked; close(done) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // under a look's patience
+	defer cancel()
+	err := engine.AwaitReady(ctx, server{url: h.URL, done: done}, engine.ReadyOptions{Poll: time.Millisecond})
+	g.Expect(err).To(MatchError(engine.ErrExited))
+}
+
+func TestARedirectionIsNotThisServersHealth(t *testing.T) {
+	g := NewWithT(t)
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other server was asked") }))
+	defer other.Close()
+	h := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusFound))
+	defer h.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := engine.AwaitReady(ctx, server{url: h.URL}, engine.ReadyOptions{Poll: time.Millisecond})
+	g.Expect(err).To(MatchError(engine.ErrNotReady))
+	g.Expect(err).To(MatchError(ContainSubstring("answered 302")))
+}
+
+// TestEachLookHasAConnectionOfItsOwn, and none is open once the server is
+// ready.
+func TestEachLookHasAConnectionOfItsOwn(t *testing.T) {
+	g := NewWithT(t)
+	var looks, opened, open atomic.Int64
+	h := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if looks.Add(1) < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	h.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			opened.Add(1)
+			open.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	h.Start()
+	defer h.Close()
+	g.Expect(engine.AwaitReady(t.Context(), server{url: h.URL}, engine.ReadyOptions{Poll: time.Millisecond})).To(Succeed())
+	engine.Ask(t.Context(), h.URL)
+	g.Expect(opened.Load()).To(Equal(int64(5)))
+	g.Eventually(open.Load).Should(BeZero())
+}

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,15 +33,57 @@ func Freeze(p *Plan) (Frozen, error) {
 	return Frozen{Bytes: data, SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
+// secretName matches the names of variables that hold secrets.
 var secretName = regexp.MustCompile(`(?i)(key|token|secret|password|credential)s?$`)
 
 // reservedPort is for the harness to fill in, once it has picked a free port.
 const reservedPort = "PORT"
 
+// blackedOut stands for a secret in what is recorded.
+const blackedOut = "[redacted secret]"
+
 // Expand returns the plan with what each ${VAR} stands for on this machine,
-// and what that was, with secrets blacked out. It reports every variable that
-// is not set and has no default.
+// and what that was, by name: secrets blacked out, the home folder as ~. As in
+// a shell, the default of ${VAR:-default} also stands for an empty variable.
+// The error has every variable that is not set and has no default, and every
+// value that can't be used.
 func (p *Plan) Expand(lookup func(string) (string, bool)) (*Plan, map[string]string, error) {
+	out, e, err := p.expand(lookup)
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.Sort(e.missing)
+	var errs []error
+	for _, name := range slices.Compact(e.missing) {
+		errs = append(errs, fmt.Errorf("the plan needs the environment variable %s: set it", name))
+	}
+	errs = append(errs, e.unusable...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	return out, e.said, nil
+}
+
+// Secrets are the values on this machine that must not be written anywhere: of
+// variables whose names, or the names that they are given to, end like a
+// secret's, and of the endpoints' keys.
+func (p *Plan) Secrets(lookup func(string) (string, bool)) []string {
+	_, e, err := p.expand(lookup)
+	if err != nil {
+		return nil
+	}
+	for _, a := range p.Arms {
+		if a.Engine.Endpoint != nil {
+			if key, _ := lookup(a.Engine.Endpoint.APIKeyEnv); key != "" {
+				e.secrets = append(e.secrets, key)
+			}
+		}
+	}
+	slices.Sort(e.secrets)
+	return slices.Compact(e.secrets)
+}
+
+func (p *Plan) expand(lookup func(string) (string, bool)) (*Plan, *expansion, error) {
 	frozen, err := Freeze(p)
 	if err != nil {
 		return nil, nil, err
@@ -50,55 +94,72 @@ func (p *Plan) Expand(lookup func(string) (string, bool)) (*Plan, map[string]str
 	}
 	e := &expansion{lookup: lookup, said: map[string]string{}}
 	for i := range out.Arms {
-		e.engine(&out.Arms[i].Engine)
+		e.engine(&out.Arms[i])
 	}
-	slices.Sort(e.missing)
-	var errs []error
-	for _, name := range slices.Compact(e.missing) {
-		errs = append(errs, fmt.Errorf("the plan needs the environment variable %s: set it", name))
-	}
-	return &out, e.said, errors.Join(errs...)
+	return &out, e, nil
 }
 
 type expansion struct {
-	lookup  func(string) (string, bool)
-	said    map[string]string
-	missing []string
-	process bool
+	lookup   func(string) (string, bool)
+	said     map[string]string
+	secrets  []string
+	missing  []string
+	unusable []error
+	process  bool // ${PORT} is the harness's
+	secret   bool // whatever it is, it is given to a secret's name
 }
 
-func (e *expansion) engine(g *Engine) {
+func (e *expansion) engine(a *Arm) {
+	g := &a.Engine
 	if c := g.Container; c != nil {
-		e.text(&c.Image)
-		e.all(c.Args)
+		e.needed(a.Name, "image", &c.Image)
 		e.values(c.Env)
 		for i := range c.Mounts {
-			e.text(&c.Mounts[i].Volume)
-			e.text(&c.Mounts[i].Source)
+			m := &c.Mounts[i]
+			if m.Volume != "" {
+				e.needed(a.Name, "volume", &m.Volume)
+			} else {
+				e.needed(a.Name, "source", &m.Source)
+			}
+		}
+		for i := range c.GPUs.IDs {
+			e.needed(a.Name, "gpus", &c.GPUs.IDs[i])
 		}
 	}
 	if c := g.Process; c != nil {
 		e.process = true
-		e.all(c.Command)
+		e.needed(a.Name, "command", &c.Command[0])
+		for i := range c.Command[1:] {
+			e.text(&c.Command[1+i])
+		}
 		e.values(c.Env)
 		e.text(&c.Dir)
 		e.process = false
 	}
 	if c := g.Endpoint; c != nil {
+		missing := len(e.missing)
 		e.text(&c.URL)
-		c.URL = strings.TrimSuffix(c.URL, "/")
+		if why := urlFault(c.URL); why != "" && len(e.missing) == missing {
+			e.unusable = append(e.unusable, fmt.Errorf("the url of %s: %s", a.Name, why))
+		}
+		c.URL = strings.TrimRight(c.URL, "/")
 	}
 }
 
-func (e *expansion) all(list []string) {
-	for i := range list {
-		e.text(&list[i])
+// needed expands a value that must not end up empty.
+func (e *expansion) needed(arm, key string, s *string) {
+	before := *s
+	if e.text(s); *s == "" {
+		e.unusable = append(e.unusable, fmt.Errorf("the %s of %s, %s, is empty: set the variable", key, arm, before))
 	}
 }
 
 func (e *expansion) values(m map[string]string) {
-	for k, v := range m {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		v := m[k]
+		e.secret = secretName.MatchString(k)
 		e.text(&v)
+		e.secret = false
 		m[k] = v
 	}
 }
@@ -106,22 +167,43 @@ func (e *expansion) values(m map[string]string) {
 func (e *expansion) text(s *string) {
 	*s = variable.ReplaceAllStringFunc(*s, func(use string) string {
 		m := variable.FindStringSubmatch(use)
-		name := m[1]
+		name, hasDefault := m[1], m[2] != ""
 		if e.process && name == reservedPort {
 			return use
 		}
 		value, ok := e.lookup(name)
 		switch {
-		case !ok && m[2] == "":
+		case hasDefault && value == "":
+			value = m[3]
+		case !ok:
 			e.missing = append(e.missing, name)
 			return use
-		case !ok:
-			value = m[3]
 		}
-		e.said[name] = value
-		if secretName.MatchString(name) {
-			e.said[name] = "[redacted secret]"
-		}
+		e.say(name, value)
 		return value
 	})
+}
+
+// say notes what a variable stood for.
+func (e *expansion) say(name, value string) {
+	if e.secret || secretName.MatchString(name) {
+		if value != "" {
+			e.secrets = append(e.secrets, value)
+		}
+		e.said[name] = blackedOut
+		return
+	}
+	if e.said[name] == blackedOut {
+		return // it was given to a secret's name elsewhere
+	}
+	if u, err := url.Parse(value); err == nil && u.User != nil {
+		value = strings.Replace(value, u.User.String()+"@", blackedOut+"@", 1)
+	}
+	if home, ok := e.lookup("HOME"); ok && len(home) > 1 {
+		home = strings.TrimRight(home, "/")
+		if value == home || strings.HasPrefix(value, home+"/") {
+			value = "~" + strings.TrimPrefix(value, home)
+		}
+	}
+	e.said[name] = value
 }

@@ -43,7 +43,7 @@ func (m *Mistakes) sort() {
 // nearest is the known word that a mistyped one was probably meant to be, or
 // empty if none is near.
 func nearest(word string, known []string) string {
-	best, at := "", len(word)/3+2
+	best, at := "", max(1, len(word)/3)+1
 	for _, k := range known {
 		if d := distance(word, k); d < at {
 			best, at = k, d
@@ -52,23 +52,29 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// distance is Levenshtein's.
+// distance counts the insertions, deletions, replacements and swaps of
+// neighbours between two words (Damerau and Levenshtein's optimal string
+// alignment).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
 			cost := 1
-			if a[i] == b[j] {
+			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }

@@ -113,6 +113,11 @@ func (e Engine) Kind() string {
 	}
 }
 
+// real says that a server of this engine takes the time it takes.
+func (e Engine) real() bool {
+	return e.Emulated == nil && (e.Container != nil || e.Process != nil || e.Endpoint != nil)
+}
+
 // Container is a server in a container of this machine's Docker.
 type Container struct {
 	Image string `yaml:"image" json:"image"`

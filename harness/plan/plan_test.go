@@ -46,34 +46,152 @@ func edit(t *testing.T, old, new string) (*plan.Plan, error) {
 	return plan.Parse("plan.yaml", []byte(strings.Replace(string(data), old, new, 1)))
 }
 
-func TestCombinationsThatCanNotBeRun(t *testing.T) {
-	for _, test := range []struct{ old, new, says string }{
-		{"role: candidate", "role: baseline", "both arms are the baseline"},
-		{"name: vllm", "name: naive", "the name of arms[0] already"},
-		{"time_scale: 20", "time_scale: 0", "time_scale"},
-		{"emulated: {parameters: t4-vllm, startup: 40s}", "endpoint: {url: http://127.0.0.1:1}", "not every arm is emulated"},
-		{"tiers: [1, 8, 32, 64]", "tiers: [1, 8, 8]", "rising order"},
-		{"settle: {idle: 5m}", "settle: none", "carry_over"},
-		{"settle: {idle: 5m}", "settle: {idle: 0s}", "leaves no time"},
-		{"parameters: t4-vllm", "parameters: t4-vlm", "no set"},
-		{"startup: 40s", "startup: 40s, faults: [{kind: exit, status: 500}]", "goes with http_status"},
-		{"startup: 40s", "startup: 40s, faults: [{kind: exitt}]", "did you mean exit?"},
-		{"labels: [emulated]", "labels: [emulated, emulated]", "twice"},
-		{"experiment: concurrency", "experiment: crossover", "does not run yet"},
-		{"    on_disconnect: cancel\n", "", "what this server does with a request"},
-		{"    on_disconnect: cancel\n", "    on_disconnect: unknown\n", "for an endpoint"},
-		{"served_as: emulated", `served_as: "${NAME}"`, "belong to a machine"},
-		{"seed: 20260920", "seed: 1\nseed: 2", "second time: the first is on line"},
-		{"seed: 20260920", "seed: [", "no valid YAML"},
-		{"seed: 20260920", "seed: &a 1", "not used in plans"},
-		{"request: 60s", "request: 60", "60s"},
+// two is a plan of a process and an endpoint, for what an emulated one lacks.
+const two = `
+schema: assay.plan/v1
+name: x
+experiment: concurrency
+labels: [cpu]
+seed: 1
+model: {name: m, revision: r, served_as: m}
+arms:
+  - {name: a, role: baseline, on_disconnect: finish, engine: {process: {command: ["${SERVER}", --port, "${PORT}"], env: {HF_TOKEN: "${HF_TOKEN}", PASSWORD: "${PLAIN}"}, dir: "${DIR:-/srv}"}}}
+  - {name: b, role: candidate, engine: {endpoint: {url: "${URL}", api_key_env: GATE}}}
+workload: {prompts: eight, max_tokens: 1, lane: natural}
+schedule: {tiers: [1], repeats: 1}
+timeouts: {ready: 1s, request: 1s, stop: 1s}
+claims: []
+`
+
+func TestMistakesSayWhatWouldBeRight(t *testing.T) {
+	shipped, err := os.ReadFile("../../suites/concurrency/plans/emulated.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	everything, err := os.ReadFile("testdata/everything.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, test := range []struct {
+		in             string // what is edited
+		old, new, says string
+	}{
+		// Combinations.
+		{string(shipped), "role: candidate", "role: baseline", "arms[1].role: both arms are the baseline"},
+		{string(shipped), "name: vllm", "name: naive", "the name of arms[0] already"},
+		{string(shipped), "emulated: {parameters: t4-vllm, startup: 40s}", "endpoint: {url: http://127.0.0.1:1}", "time_scale: 20 scales emulated time, and not every arm is emulated"},
+		{string(shipped), "emulated: {parameters: t4-vllm, startup: 40s}", "health: /health", "arms[1].engine: it is none of container, process, endpoint and emulated"},
+		{string(shipped), "startup: 40s}", "startup: 40s}\n      endpoint: {url: http://127.0.0.1:1}", "it is endpoint and emulated"},
+		{string(shipped), "    on_disconnect: cancel\n", "", "what this server does with a request"},
+		{string(shipped), "    on_disconnect: cancel\n", "    on_disconnect: unknown\n", "for an endpoint"},
+		{string(everything), "identity: none", "identity: require", "a temperature of 0.7 draws them at random"},
+		{string(everything), "{volume: weights,", "{volume: weights, source: /x,", "one of volume and source"},
+		{string(everything), "{volume: weights, ", "{", "one of volume and source"},
+		{string(everything), "target: /data", "target: /model", "another mount's target already"},
+		// The schedule.
+		{string(shipped), "tiers: [1, 8, 32, 64]", "tiers: [1, 8, 8]", "schedule.tiers[2]: 8 does not follow 8: write the tiers in rising order"},
+		{string(shipped), "tiers: [1, 8, 32, 64]", "tiers: [0]", "schedule.tiers[0]: 0 is too small: write 1 or more"},
+		{string(shipped), "tiers: [1, 8, 32, 64]", "tiers: []", "schedule.tiers: 0 of them are too few"},
+		{string(shipped), "repeats: 3", "repeats: 0", "schedule.repeats: 0 is too small"},
+		{string(shipped), "repeats: 3", "repeats: 90000", "schedule: 720000 waves and 18900000 requests: stay at or below"},
+		{string(shipped), "lifecycles: 1", "lifecycles: 4000", "are more than a year"},
+		{string(shipped), "settle: {idle: 5m}", "settle: {idle: 0s}", "schedule.settle.idle: 0s leaves no time"},
+		{string(shipped), "settle: {idle: 5m}", "settle: never", `schedule.settle: "never" is wrong: write {idle: 5m}, or none`},
+		{string(shipped), "settle: {idle: 5m}", "settle: {idel: 5m}", "schedule.settle.idel: unknown key; did you mean idle?"},
+		// Times and gates: a zero is no default.
+		{string(shipped), "request: 60s", "request: 0s", "timeouts.request: 0s leaves no time"},
+		{string(shipped), "request: 60s", "request: 60s, poll: 0s", "timeouts.poll: 0s leaves no time"},
+		{string(shipped), "request: 60s", "request: 60s, image: -1s", "timeouts.image: -1s is negative"},
+		{string(shipped), "request: 60s", "request: 60s, poll: 60ms", "timeouts.poll: 60ms blurs"},
+		{string(shipped), "request: 60s", "request: 10ms", "timeouts.request: 10ms is shorter than timeouts.poll"},
+		{string(shipped), "request: 60s", "request: 60", "timeouts.request: 60 has no unit"},
+		{string(shipped), "request: 60s", `request: "60"`, `timeouts.request: "60" has no unit`},
+		{string(shipped), "request: 60s", "request: 99999999999h", `timeouts.request: "99999999999h" is wrong: write a time`},
+		{string(shipped), "request: 60s", "request: 10000h", "timeouts.request: 10000h0m0s is longer than a year"},
+		{string(shipped), "client_lag: 20ms", "client_lag: 0s", "gates.client_lag: 0s leaves no time"},
+		{string(shipped), "coalesced: 50%", "coalesced: 101%", `gates.coalesced: "101%" is wrong: write a share from 0% to 100%`},
+		{string(shipped), "coalesced: 50%", "coalesced: 0.5", "gates.coalesced: 0.5 has no unit"},
+		{string(shipped), "startup: 40s", "startup: -1s", "emulated.startup: -1s is negative"},
+		{string(shipped), "time_scale: 20", "time_scale: 0", "time_scale: 0 is too small"},
+		{string(shipped), "time_scale: 20", "time_scale: .inf", "time_scale: inf"},
+		// Words.
+		{string(shipped), "parameters: t4-vllm", "parameters: t4-vlm", `there is no set "t4-vlm"`},
+		{string(shipped), "startup: 40s", "startup: 40s, faults: [{kind: exit, status: 500}]", "goes with http_status"},
+		{string(shipped), "startup: 40s", "startup: 40s, faults: [{kind: exitt}]", "did you mean exit?"},
+		{string(shipped), "labels: [emulated]", "labels: [emulated, Emulated]", "labels[1]: \"Emulated\" stands there already, as labels[0]"},
+		{string(shipped), "labels: [emulated]", `labels: ["a&&b"]`, `labels[0]: "a&&b" is wrong`},
+		{string(shipped), "labels: [emulated]", "labels: []", "labels: 0 of them are too few"},
+		{string(shipped), "labels: [emulated]", `labels: [""]`, `labels[0]: "" is wrong`},
+		{string(shipped), "claims: [goodput, failures, ttft]", "claims: [goodput, ttft, goodput]", "claims[2]: \"goodput\" stands there already"},
+		{string(shipped), "experiment: concurrency", "experiment: crossover", "does not run yet"},
+		{string(shipped), "lane: natural", "lane: narrow", `workload.lane: "narrow" is not known: write natural`},
+		// Numbers.
+		{string(shipped), "seed: 20260920", "seed: 18446744073709551616", `seed: "18446744073709551616" is wrong: write a whole number`},
+		{string(shipped), "seed: 20260920", "seed: 1.5", "seed: 1.5 is wrong: write a whole number"},
+		{string(shipped), "max_tokens: 128", "max_tokens: [128]", "workload.max_tokens: a list is wrong"},
+		{string(shipped), "max_tokens: 128, ", "", "workload.max_tokens: missing: write how many tokens"},
+		// Variables, secrets, addresses.
+		{string(shipped), "served_as: emulated", `served_as: "${NAME}"`, "belong to a machine"},
+		{string(everything), `[--max-model-len, "2048"`, `[--max-model-len, "${LEN}"`, "belong to a machine"},
+		{string(everything), "dir: \"${DIR:-/srv}\"", "dir: \"/srv/${PORT}\"", "the free port that the harness picks"},
+		{string(everything), "${DATA}/x", "${DATA/x", "a ${ that is no ${NAME}"},
+		{string(everything), "HF_TOKEN: \"${HF_TOKEN}\"", "HF_TOKEN: hf_1234", "env.HF_TOKEN: a secret that is written here would be in every bundle: write ${HF_TOKEN}"},
+		{string(everything), "HF_TOKEN: \"${HF_TOKEN}\"", "HF_TOKEN: \"${HF_TOKEN:-hf_1234}\"", "a secret that is written here"},
+		{string(everything), "gpus: [\"${GPU}\", 1]", "gpus: [GPU-1234, 1]", "gpus[0]: \"GPU-1234\" would be written into the bundle"},
+		{string(everything), "gpus: [\"${GPU}\", 1]", "gpus: [1, 1]", "gpus[1]: \"1\" stands there twice"},
+		{string(everything), "gpus: [\"${GPU}\", 1]", "gpus: both", `gpus: "both" is not known: write none, all, or a list`},
+		{string(everything), "shm_size: 1024MiB", "shm_size: 1024", "shm_size: 1024 has no unit: write a size"},
+		{string(everything), "Z: \"1\"", "Z: 1", "env.Z: 1 is wrong: write text; put numbers"},
+		{two, `"${URL}"`, "http://host:8000/v1", "ends in /v1, which is added"},
+		{two, `"${URL}"`, "http://me:word@host", "it holds a user or a password"},
+		{two, `"${URL}"`, "http://host?x=1", "has a query"},
+		{two, `"${URL}"`, "ftp://host", "write an http or https URL"},
+		// YAML.
+		{string(shipped), "seed: 20260920", "seed: 1\nseed: 2", "second time: the first is on line"},
+		{string(shipped), "seed: 20260920", "seed: [", "no valid YAML"},
+		{string(shipped), "seed: 20260920", "seed: &a 1", "not used in plans"},
 	} {
 		t.Run(test.says, func(t *testing.T) {
-			_, err := edit(t, test.old, test.new)
-			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(test.says)))
-			NewWithT(t).Expect(err).To(MatchError(MatchRegexp(`^plan.yaml:\d+:\d+: `)))
+			g := NewWithT(t)
+			g.Expect(test.in).To(ContainSubstring(test.old))
+			_, err := plan.Parse("plan.yaml", []byte(strings.Replace(test.in, test.old, test.new, 1)))
+			g.Expect(err).To(MatchError(ContainSubstring(test.says)))
+			var mistakes *plan.Mistakes
+			g.Expect(errors.As(err, &mistakes)).To(BeTrue())
+			g.Expect(mistakes.List).To(HaveLen(1), "one slip is one message, and breeds no other:\n%s", err)
+			g.Expect(err).To(MatchError(MatchRegexp(`^plan.yaml:\d+:\d+: `)))
 		})
 	}
+}
+
+func TestOneMistakeHidesNoOther(t *testing.T) {
+	g := NewWithT(t)
+	// A key twice, a wrong type, an unknown key, a bad combination and a zero,
+	// in the same mapping where they can be.
+	_, err := edit(t, "workload: {prompts: eight, max_tokens: 128, temperature: 0, lane: natural}",
+		"workload: {prompts: nine, prompts: eight, max_tokens: many, temprature: 0, lane: natural}\nsampling: {top_p: 2, repetition_penalty: 0}")
+	g.Expect(err).To(HaveOccurred())
+	for _, says := range []string{
+		`workload.prompts: there is no set "nine"`, "workload.prompts: the key stands here for the second time",
+		"workload.max_tokens", "workload.temprature", "sampling.top_p", "sampling.repetition_penalty",
+	} {
+		g.Expect(err).To(MatchError(ContainSubstring(says)))
+	}
+	g.Expect(strings.Split(err.Error(), "\n")).To(HaveLen(6))
+}
+
+func TestTheCanonicalFormIsPinned(t *testing.T) {
+	g := NewWithT(t)
+	p, err := plan.Load("testdata/everything.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	frozen, err := plan.Freeze(p)
+	g.Expect(err).NotTo(HaveOccurred())
+	golden(t, "everything.frozen.golden", string(frozen.Bytes))
+	again, err := plan.Parse("frozen", frozen.Bytes)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again).To(Equal(p))
+
+	p, err = plan.Parse("two", []byte(two))
+	g.Expect(err).NotTo(HaveOccurred())
+	frozen, err = plan.Freeze(p)
+	g.Expect(err).NotTo(HaveOccurred())
+	golden(t, "defaults.frozen.golden", string(frozen.Bytes))
 }
 
 func TestWhatDecidesTheExperimentDecidesTheHash(t *testing.T) {
@@ -93,37 +211,55 @@ func TestWhatDecidesTheExperimentDecidesTheHash(t *testing.T) {
 	g.Expect(hash("coalesced: 50%", "coalesced: 0%")).NotTo(Equal(hash("coalesced: 50%, ", "")), "0% is not the default")
 }
 
+func variables(values map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) { v, ok := values[name]; return v, ok }
+}
+
 func TestVariablesStayOutOfTheHashAndAreRecorded(t *testing.T) {
 	g := NewWithT(t)
-	data := `
-schema: assay.plan/v1
-name: x
-experiment: concurrency
-labels: [cpu]
-seed: 1
-model: {name: m, revision: r, served_as: m}
-arms:
-  - {name: a, role: baseline, on_disconnect: finish, engine: {process: {command: ["${SERVER}", --port, "${PORT}"], env: {HF_TOKEN: "${HF_TOKEN}"}, dir: "${DIR:-/srv}"}}}
-  - {name: b, role: candidate, engine: {endpoint: {url: "${URL}", api_key_env: KEY}}}
-workload: {prompts: eight, max_tokens: 1, lane: natural}
-schedule: {tiers: [1], repeats: 1}
-timeouts: {ready: 1s, request: 1s, stop: 1s}
-claims: []
-`
-	p, err := plan.Parse("p", []byte(data))
+	p, err := plan.Parse("p", []byte(two))
 	g.Expect(err).NotTo(HaveOccurred())
-	_, _, err = p.Expand(func(string) (string, bool) { return "", false })
-	g.Expect(err).To(MatchError(And(ContainSubstring("SERVER"), ContainSubstring("HF_TOKEN"), ContainSubstring("URL"))))
-	expanded, said, err := p.Expand(func(name string) (string, bool) {
-		v, ok := map[string]string{"SERVER": "/bin/serve", "HF_TOKEN": "hf_secret", "URL": "http://127.0.0.1:9/"}[name]
-		return v, ok
+	before, err := plan.Freeze(p)
+	g.Expect(err).NotTo(HaveOccurred())
+	here := variables(map[string]string{
+		"SERVER": "/home/someone/bin/serve", "HF_TOKEN": "hf_secret", "PLAIN": "not so plain", "URL": "http://127.0.0.1:9/base/", "HOME": "/home/someone", "DIR": "", "GATE": "key",
 	})
+	expanded, said, err := p.Expand(here)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(expanded.Arms[0].Engine.Process.Command).To(Equal([]string{"/bin/serve", "--port", "${PORT}"}))
-	g.Expect(expanded.Arms[0].Engine.Process.Dir).To(Equal("/srv"))
-	g.Expect(expanded.Arms[1].Engine.Endpoint.URL).To(Equal("http://127.0.0.1:9"))
-	g.Expect(said).To(Equal(map[string]string{"SERVER": "/bin/serve", "HF_TOKEN": "[redacted secret]", "URL": "http://127.0.0.1:9/", "DIR": "/srv"}))
-	g.Expect(p.Arms[0].Engine.Process.Command[0]).To(Equal("${SERVER}"), "the frozen plan keeps the name")
+	g.Expect(expanded.Arms[0].Engine.Process.Command).To(Equal([]string{"/home/someone/bin/serve", "--port", "${PORT}"}))
+	g.Expect(expanded.Arms[0].Engine.Process.Dir).To(Equal("/srv"), "an empty variable has its default, as in a shell")
+	g.Expect(expanded.Arms[0].Engine.Process.Env["HF_TOKEN"]).To(Equal("hf_secret"))
+	g.Expect(expanded.Arms[1].Engine.Endpoint.URL).To(Equal("http://127.0.0.1:9/base"))
+	g.Expect(said).To(Equal(map[string]string{
+		"SERVER": "~/bin/serve", "HF_TOKEN": "[redacted secret]", "PLAIN": "[redacted secret]", "URL": "http://127.0.0.1:9/base/", "DIR": "/srv",
+	}))
+	g.Expect(p.Secrets(here)).To(Equal([]string{"hf_secret", "key", "not so plain"}))
+	after, err := plan.Freeze(p)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(after).To(Equal(before), "the plan itself keeps the names")
+	g.Expect(string(after.Bytes)).To(ContainSubstring("${SERVER}"))
+}
+
+func TestEveryVariableThatIsMissingIsToldAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	p, err := plan.Parse("p", []byte(two))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, _, err = p.Expand(variables(nil))
+	for _, name := range []string{"SERVER", "HF_TOKEN", "PLAIN", "URL"} {
+		g.Expect(err).To(MatchError(ContainSubstring("needs the environment variable " + name + ": set it")))
+	}
+	g.Expect(strings.Split(err.Error(), "\n")).To(HaveLen(4))
+	_, _, err = p.Expand(variables(map[string]string{"SERVER": "", "HF_TOKEN": "", "PLAIN": "", "URL": "127.0.0.1:8000"}))
+	g.Expect(err).To(MatchError(And(ContainSubstring("the command of a, ${SERVER}, is empty"), ContainSubstring(`the url of b: "127.0.0.1:8000" is no http`))))
+}
+
+func TestAPasswordInAnAddressIsNotRecorded(t *testing.T) {
+	g := NewWithT(t)
+	p, err := plan.Parse("p", []byte(strings.Replace(two, `command: ["${SERVER}"`, `command: ["${SERVER}", "${PROXY}"`, 1)))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, said, err := p.Expand(variables(map[string]string{"SERVER": "s", "HF_TOKEN": "", "PLAIN": "", "URL": "http://h", "PROXY": "http://me:word@proxy:3128/"}))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(said["PROXY"]).To(Equal("http://[redacted secret]@proxy:3128/"))
 }
 
 func TestTheScheduleCountsEverything(t *testing.T) {
@@ -136,7 +272,10 @@ func TestTheScheduleCountsEverything(t *testing.T) {
 	g.Expect(s.Lifecycles[0].Arm).To(Equal("naive"))
 	g.Expect(s.Lifecycles[1].Arm).To(Equal("vllm"))
 	g.Expect(s.SHA256()).To(Equal(p.Schedule().SHA256()))
-	g.Expect(p.WorstCase()).To(BeNumerically(">", time.Minute))
+	// 2 × (10m + 100s) + 28 × (5m + 200s + 60s), in emulated time; no images.
+	g.Expect(p.WorstCaseEmulated().D()).To(Equal(2*(10*time.Minute+100*time.Second) + 28*(5*time.Minute+260*time.Second)))
+	g.Expect(p.WorstCase()).To(Equal(p.WorstCaseEmulated().D() / 20))
+	g.Expect(p.TierLabel(64)).To(Equal("tier:64"))
 }
 
 func TestPairsAreCounterbalancedFromTheSeed(t *testing.T) {
@@ -162,7 +301,8 @@ func TestPairsAreCounterbalancedFromTheSeed(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	files, _ := filepath.Glob("../../suites/*/plans/*.yaml")
-	for _, file := range append(files, "testdata/mistakes.yaml") {
+	f.Add([]byte(two))
+	for _, file := range append(files, "testdata/mistakes.yaml", "testdata/everything.yaml") {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)
@@ -195,7 +335,31 @@ func FuzzParse(f *testing.F) {
 }
 
 func ExampleParse() {
-	_, err := plan.Parse("my.yaml", []byte("schema: assay.plan/v1\nname: My Plan\n"))
-	fmt.Println(strings.Split(err.Error(), "\n")[0])
-	// Output: my.yaml:1:1: arms: missing
+	_, err := plan.Parse("my.yaml", []byte("schema: assay.plan/v1\nname: My Plan\ntimeout: {request: 60}\n"))
+	var mistakes *plan.Mistakes
+	if errors.As(err, &mistakes) {
+		for _, m := range mistakes.List {
+			if m.Line > 1 { // what is missing is told of the first line
+				fmt.Printf("line %d: %s: %s\n", m.Line, m.Key, m.Text)
+			}
+		}
+	}
+	// Output:
+	// line 2: name: "My Plan" is wrong: write lower-case letters, digits, dots and dashes, such as vllm-cpu
+	// line 3: timeout: unknown key; did you mean timeouts?
+}
+
+func ExamplePlan_Schedule() {
+	p, err := plan.Load("../../suites/concurrency/plans/emulated.yaml")
+	if err != nil {
+		fmt.Println(err) // every mistake, each with its place
+		return
+	}
+	s := p.Schedule()
+	fmt.Printf("%d lifecycles, %d waves, %d requests\n", len(s.Lifecycles), s.Waves(), s.Requests())
+	first := s.Lifecycles[0]
+	fmt.Printf("%s begins with %d client, %s\n", first.Arm, first.Waves[0].Tier, p.TierLabel(first.Waves[0].Tier))
+	// Output:
+	// 2 lifecycles, 24 waves, 630 requests
+	// naive begins with 1 client, tier:1
 }

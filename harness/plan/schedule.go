@@ -108,15 +108,24 @@ func (p *Plan) Scaled(d Duration) time.Duration {
 }
 
 // WorstCase is how long the run takes on this machine if every deadline is
-// met by a hair: bringing images, starts, settling, connections, requests and
-// stops. Bringing the images counts once.
-func (p *Plan) WorstCase() time.Duration {
+// met by a hair: bringing each image once, starts, settling, connections,
+// requests and stops.
+func (p *Plan) WorstCase() time.Duration { return p.Scaled(p.WorstCaseEmulated()) }
+
+// WorstCaseEmulated is [Plan.WorstCase] in the plan's own time, which differs
+// from this machine's under a time scale.
+func (p *Plan) WorstCaseEmulated() Duration {
 	s := p.Schedule()
 	t := p.Timeouts
-	settle := p.Sweep.Settle.Idle
-	each := time.Duration(len(s.Lifecycles)) * (p.Scaled(t.Ready) + p.Scaled(t.Stop))
-	waves := time.Duration(s.Waves()) * (p.Scaled(settle) + p.Scaled(t.Connect) + p.Scaled(t.Request))
-	return p.Scaled(t.Image) + each + waves
+	images := map[string]bool{}
+	for _, a := range p.Arms {
+		if c := a.Engine.Container; c != nil {
+			images[c.Image] = true
+		}
+	}
+	return Duration(len(images))*t.Image +
+		Duration(len(s.Lifecycles))*(t.Ready+t.Stop) +
+		Duration(s.Waves())*(p.Sweep.Settle.Idle+t.Connect+t.Request)
 }
 
 // TierLabel is the Ginkgo label of a tier: "tier:64".

@@ -1,0 +1,326 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Parameters are the parameter sets that the emulated engine ships.
+var Parameters = []string{"t4-naive", "t4-vllm"}
+
+// Prompts are the sets of prompts that are shipped.
+var Prompts = []string{"eight"}
+
+// What a plan may ask for at most: beyond it, a slip of the finger is likelier
+// than a wish, and the schedule would not fit in memory.
+const (
+	mostWaves    = 100_000
+	mostRequests = 10_000_000
+	longest      = 366 * 24 * time.Hour
+)
+
+// odd adds a mistake that a check found, unless the same thing was found wrong
+// already.
+func (d *document) odd(path, format string, args ...any) {
+	if !d.covered(path) {
+		d.wrong(path, format, args...)
+	}
+}
+
+// spans checks the times that are written out, before defaults stand where
+// none is: a default must not take the place of a zero.
+func (d *document) spans(p *Plan) {
+	for _, s := range []struct {
+		path string
+		d    Duration
+	}{
+		{"timeouts.image", p.Timeouts.Image}, {"timeouts.ready", p.Timeouts.Ready}, {"timeouts.poll", p.Timeouts.Poll},
+		{"timeouts.connect", p.Timeouts.Connect}, {"timeouts.request", p.Timeouts.Request}, {"timeouts.stop", p.Timeouts.Stop},
+		{"schedule.settle.idle", p.Sweep.Settle.Idle},
+		{"gates.client_lag", p.Gates.ClientLag}, {"gates.release_lag", p.Gates.ReleaseLag},
+	} {
+		if _, written := d.at[s.path]; written {
+			d.span(s.path, s.d, 1)
+		}
+	}
+	for i, a := range p.Arms {
+		if m := a.Engine.Emulated; m != nil {
+			at := fmt.Sprintf("arms[%d].engine.emulated", i)
+			d.span(at+".startup", m.Startup, 0)
+			for j, f := range m.Faults {
+				d.span(fmt.Sprintf("%s.faults[%d].for", at, j), f.For, 0)
+			}
+		}
+	}
+}
+
+func (d *document) span(path string, span, least Duration) {
+	switch {
+	case span < 0:
+		d.odd(path, "%s is negative: write a time with its unit, such as 60s, 50ms or 5m", span)
+	case span < least:
+		d.odd(path, "%s leaves no time: write more than 0s, or leave it out where there is a default", span)
+	case span.D() > longest:
+		d.odd(path, "%s is longer than a year: write a time such as 60s, 50ms or 5m", span)
+	}
+}
+
+// check finds what a schema can't say: combinations, and references to things
+// that are not in the plan.
+func (d *document) check(p *Plan) {
+	d.arms(p)
+	d.sweep(p)
+	d.times(p)
+	d.twice("labels", "since label filters ignore case; name each label once")
+	d.twice("claims", "name each claim once")
+	if p.Workload.Prompts != "" && !slices.Contains(Prompts, p.Workload.Prompts) {
+		d.odd("workload.prompts", "there is no set %q: there is %s", p.Workload.Prompts, strings.Join(Prompts, ", "))
+	}
+	if p.Gates.Identity == "require" && p.Workload.Temperature > 0 {
+		d.odd("gates.identity", "require asks for equal outputs, and a temperature of %g draws them at random: set the temperature to 0, or report", p.Workload.Temperature)
+	}
+	d.variables()
+}
+
+// twice finds words that a list of the document holds already. It reads the
+// document, since a list that has something else wrong is not in the plan.
+func (d *document) twice(list, right string) {
+	keys, _ := d.root.(map[string]any)
+	words, _ := keys[list].([]any)
+	seen := map[string]int{}
+	for i, w := range words {
+		word, ok := w.(string)
+		if !ok {
+			continue
+		}
+		at := fmt.Sprintf("%s[%d]", list, i)
+		if first, twice := seen[strings.ToLower(word)]; twice && !d.covered(at) {
+			d.wrong(at, "%q stands there already, as %s[%d]: %s", word, list, first, right)
+		} else if !twice {
+			seen[strings.ToLower(word)] = i
+		}
+	}
+}
+
+func (d *document) arms(p *Plan) {
+	names := map[string]int{}
+	for i, a := range p.Arms {
+		at := fmt.Sprintf("arms[%d]", i)
+		if d.covered(at) {
+			continue
+		}
+		if first, twice := names[a.Name]; twice {
+			d.odd(at+".name", "%q is the name of arms[%d] already: give each arm its own", a.Name, first)
+		} else if a.Name != "" {
+			names[a.Name] = i
+		}
+		d.engine(at, a)
+	}
+	if len(p.Arms) == 2 && p.Arms[0].Role == p.Arms[1].Role && p.Arms[0].Role != "" {
+		d.odd("arms[1].role", "both arms are the %s: one is the baseline, one the candidate", p.Arms[1].Role)
+	}
+}
+
+func (d *document) engine(at string, a Arm) {
+	e := a.Engine
+	var kinds []string
+	for _, kind := range []string{"container", "process", "endpoint", "emulated"} {
+		if _, written := d.at[at+".engine."+kind]; written {
+			kinds = append(kinds, kind)
+		}
+	}
+	switch len(kinds) {
+	case 0:
+		d.odd(at+".engine", "it is none of container, process, endpoint and emulated: an arm is exactly one of them")
+	case 1:
+	default:
+		d.odd(at+".engine", "it is %s: an arm is exactly one of them", strings.Join(kinds, " and "))
+	}
+	if a.OnDisconnect == "" {
+		d.odd(at+".on_disconnect", "missing: say what this server does with a request whose client left, finish or cancel (or unknown, for an endpoint)")
+	}
+	if a.OnDisconnect == Unknown && len(kinds) > 0 && !slices.Contains(kinds, "endpoint") {
+		d.odd(at+".on_disconnect", "unknown is for an endpoint that somebody else runs: say finish or cancel")
+	}
+	at += ".engine."
+	if e.Container != nil {
+		d.container(at+"container", e.Container)
+	}
+	if e.Process != nil {
+		d.secrets(at+"process.env", e.Process.Env)
+	}
+	if e.Endpoint != nil {
+		d.endpoint(at+"endpoint.url", e.Endpoint.URL)
+	}
+	if m := e.Emulated; m != nil {
+		if m.Parameters != "" && !slices.Contains(Parameters, m.Parameters) {
+			d.odd(at+"emulated.parameters", "there is no set %q: there are %s", m.Parameters, strings.Join(Parameters, ", "))
+		}
+		for j, f := range m.Faults {
+			d.fault(fmt.Sprintf("%semulated.faults[%d]", at, j), f)
+		}
+	}
+}
+
+func (d *document) container(at string, c *Container) {
+	targets := map[string]bool{}
+	for j, m := range c.Mounts {
+		place := fmt.Sprintf("%s.mounts[%d]", at, j)
+		if (m.Volume == "") == (m.Source == "") {
+			d.odd(place, "it needs one of volume and source, not both and not neither")
+		}
+		if m.Target != "" && targets[m.Target] {
+			d.odd(place+".target", "%q is another mount's target already: give each its own", m.Target)
+		}
+		targets[m.Target] = true
+	}
+	for j, id := range c.GPUs.IDs {
+		place := fmt.Sprintf("%s.gpus[%d]", at, j)
+		switch {
+		case slices.Index(c.GPUs.IDs, id) < j:
+			d.odd(place, "%q stands there twice: name each GPU once", id)
+		case gpuUUID.MatchString(id):
+			d.odd(place, "%q would be written into the bundle, and tells one GPU from all others: write ${GPU}, and set it", id)
+		}
+	}
+	d.secrets(at+".env", c.Env)
+}
+
+var gpuUUID = regexp.MustCompile(`^(GPU|MIG)-`)
+
+// secrets refuses a secret that is written out: the plan is in the bundle.
+func (d *document) secrets(at string, env map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if secretName.MatchString(name) && env[name] != "" && !onlyVariable.MatchString(env[name]) {
+			d.odd(join(at, name), "a secret that is written here would be in every bundle: write ${%s}, and set it where this runs", name)
+		}
+	}
+}
+
+// onlyVariable is a value that is a variable without a default, and nothing
+// else.
+var onlyVariable = regexp.MustCompile(`^\$\{[^}:]+\}$`)
+
+func (d *document) endpoint(at, text string) {
+	if variable.MatchString(text) || text == "" {
+		return // the machine says
+	}
+	if why := urlFault(text); why != "" {
+		d.odd(at, "%s", why)
+	}
+}
+
+// urlFault says why a text is no endpoint's URL; empty if it is one.
+func urlFault(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return fmt.Sprintf("%q is no http or https URL: write one such as http://127.0.0.1:8000", text)
+	case u.User != nil:
+		return "it holds a user or a password, which would be in every bundle: name the variable that holds the key in api_key_env"
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return fmt.Sprintf("%q has a query or a fragment: write the URL that /v1/chat/completions is added to", text)
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"):
+		return fmt.Sprintf("%q ends in /v1, which is added to it: leave it out", text)
+	}
+	return ""
+}
+
+func (d *document) fault(at string, f Fault) {
+	if f.Kind != "" && !slices.Contains(FaultKinds, f.Kind) {
+		hint := "there are " + strings.Join(FaultKinds, ", ")
+		if near := nearest(f.Kind, FaultKinds); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		d.odd(at+".kind", "there is no fault %q: %s", f.Kind, hint)
+	}
+	if f.Status != 0 && f.Kind != FaultHTTPStatus {
+		d.odd(at+".status", "%d goes with http_status, not with %s", f.Status, f.Kind)
+	}
+}
+
+func (d *document) sweep(p *Plan) {
+	s := p.Sweep
+	for i := 1; i < len(s.Tiers); i++ {
+		if s.Tiers[i] <= s.Tiers[i-1] {
+			d.odd(fmt.Sprintf("schedule.tiers[%d]", i), "%d does not follow %d: write the tiers in rising order, each once", s.Tiers[i], s.Tiers[i-1])
+		}
+	}
+	// In floating point, which does not wrap around.
+	waves := 2 * float64(s.Lifecycles) * (float64(s.Warmup) + float64(len(s.Tiers))*float64(s.Repeats))
+	requests := 2 * float64(s.Lifecycles) * float64(s.Warmup)
+	for _, t := range s.Tiers {
+		requests += 2 * float64(s.Lifecycles) * float64(s.Repeats) * float64(t)
+	}
+	if waves > mostWaves || requests > mostRequests {
+		d.odd("schedule", "%.0f waves and %.0f requests: stay at or below %d and %d", waves, requests, mostWaves, mostRequests)
+		return
+	}
+	t := p.Timeouts
+	if max(t.Image, t.Ready, t.Stop, t.Connect, t.Request, s.Settle.Idle).D() > longest {
+		return // said already
+	}
+	worst := float64(t.Image)*2 + 2*float64(s.Lifecycles)*(float64(t.Ready)+float64(t.Stop)) +
+		waves*(float64(s.Settle.Idle)+float64(t.Connect)+float64(t.Request))
+	if worst > float64(longest) || worst/p.TimeScale > float64(longest) {
+		d.odd("schedule", "%.0f waves of which each may take %s are more than a year: run less, or wait less", waves, t.Request.D()+t.Connect.D()+s.Settle.Idle.D())
+	}
+}
+
+func (d *document) times(p *Plan) {
+	t := p.Timeouts
+	if t.Poll.D() > 50*time.Millisecond {
+		d.odd("timeouts.poll", "%s blurs the moment of readiness: poll every 50ms at most", t.Poll)
+	}
+	if t.Ready > 0 && t.Ready < t.Poll {
+		d.odd("timeouts.ready", "%s is over before the second poll, which comes after %s: wait longer", t.Ready, t.Poll)
+	}
+	if t.Request > 0 && t.Request < t.Poll {
+		d.odd("timeouts.request", "%s is shorter than timeouts.poll, %s: no server answers in that time; wait longer", t.Request, t.Poll)
+	}
+	if p.TimeScale != 1 && slices.ContainsFunc(p.Arms, func(a Arm) bool { return a.Engine.real() }) {
+		d.odd("time_scale", "%g scales emulated time, and not every arm is emulated: leave it out", p.TimeScale)
+	}
+}
+
+// The form of a variable, with its name and its default.
+var (
+	variable     = regexp.MustCompile(`\$\{([^}:]*)(:-([^}]*))?\}`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// machineValue matches the paths of values that belong to a machine. A
+// container's arguments don't: they decide the experiment, and would be
+// outside its hash.
+var machineValue = regexp.MustCompile(`^arms\[\d+\]\.engine\.(container\.(image|env\..+|gpus\[\d+\]|mounts\[\d+\]\.(volume|source))|process\.(command\[\d+\]|env\..+|dir)|endpoint\.url)$`)
+
+// variables checks where ${VAR} stands and how it is written.
+func (d *document) variables() {
+	for _, path := range slices.Sorted(maps.Keys(d.shown)) {
+		text, err := strconv.Unquote(d.shown[path])
+		if err != nil || !strings.Contains(text, "${") {
+			continue
+		}
+		if !machineValue.MatchString(path) {
+			d.odd(path, "%q: ${…} is for values that belong to a machine (images, mounts, GPUs, commands, folders, URLs, env), and this decides the experiment: write the value", text)
+			continue
+		}
+		for _, m := range variable.FindAllStringSubmatch(text, -1) {
+			if !variableName.MatchString(m[1]) {
+				d.odd(path, "%q: %q is no variable's name: write ${NAME} or ${NAME:-default}", text, m[1])
+			}
+			if m[1] == reservedPort && strings.Contains(path, ".process.") && (m[2] != "" || strings.HasSuffix(path, ".dir")) {
+				d.odd(path, "%q: ${PORT} is the free port that the harness picks: write it in command or env, without a default", text)
+			}
+		}
+		if strings.Count(text, "${") != len(variable.FindAllString(text, -1)) {
+			d.odd(path, "%q: a ${ that is no ${NAME} and no ${NAME:-default}", text)
+		}
+	}
+}

@@ -90,13 +90,7 @@ func (r *Run) Begin(ctx context.Context, dir string) error {
 	if dir == "" {
 		r.dir = filepath.Join(r.root, "out", r.name)
 	}
-	var secrets []string
-	for _, a := range expanded.Arms {
-		if a.Engine.Endpoint != nil && a.Engine.Endpoint.APIKeyEnv != "" {
-			secrets = append(secrets, os.Getenv(a.Engine.Endpoint.APIKeyEnv))
-		}
-	}
-	r.redact = lifecycle.NewRedactor(secrets...)
+	r.redact = lifecycle.NewRedactor(r.Plan.Secrets(os.LookupEnv)...)
 	for name, value := range substitutions {
 		substitutions[name] = r.redact.Redact(value)
 	}

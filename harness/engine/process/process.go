@@ -3,8 +3,8 @@
 package process
 
 import (
-	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"assay/harness/engine"
+	"assay/harness/engine/owner"
 	"assay/harness/record"
 )
 
@@ -38,17 +40,36 @@ type Engine struct{ config Config }
 // New makes an engine; every launch is a fresh process.
 func New(c Config) *Engine { return &Engine{config: c} }
 
-// Check looks for the command.
+// Check looks for the command and its folder.
 func (e *Engine) Check(context.Context) error {
-	if _, err := exec.LookPath(e.config.Command[0]); err != nil {
+	if len(e.config.Command) == 0 {
+		return fmt.Errorf("%w: the process has no command: name one in the plan", engine.ErrUnavailable)
+	}
+	if e.config.Dir != "" {
+		if info, err := os.Stat(e.config.Dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("%w: the folder %s, in which %s is to run, is not there: make it, or correct the plan", engine.ErrUnavailable, e.config.Dir, e.config.Command[0])
+		}
+	}
+	command := e.config.Command[0]
+	if strings.Contains(command, "/") && !filepath.IsAbs(command) {
+		command = filepath.Join(e.config.Dir, command) // where exec looks for it
+	}
+	if _, err := exec.LookPath(command); err != nil {
 		return fmt.Errorf("%w: the command %s is not here: install it, or correct the plan", engine.ErrUnavailable, e.config.Command[0])
 	}
 	return nil
 }
 
+// markVariable goes into a server's environment, and so into that of all that
+// it starts: owner#launch. By it strays are found wherever they have gone.
+const markVariable = "ASSAY_SERVER"
+
 // Launch starts the process. It is killed with this one, should this one be
-// killed (on Linux).
+// killed (on Linux), and what dead runs' servers left is ended first.
 func (e *Engine) Launch(ctx context.Context, l engine.Launch) (engine.Server, error) {
+	if err := errors.Join(e.Check(ctx), RemoveLeftovers()); err != nil {
+		return nil, err
+	}
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
@@ -65,14 +86,19 @@ func (e *Engine) Launch(ctx context.Context, l engine.Launch) (engine.Server, er
 	for _, name := range slices.Sorted(maps.Keys(e.config.Env)) {
 		cmd.Env = append(cmd.Env, name+"="+fill.Replace(e.config.Env[name]))
 	}
+	mark := owner.Self().String() + "#" + rand.Text()
+	cmd.Env = append(cmd.Env, markVariable+"="+mark)
 	cmd.SysProcAttr = group()
 	output, writer, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no pipe for the server's output: %w", err)
 	}
 	cmd.Stdout, cmd.Stderr = writer, writer
-	s := &Server{config: e.config, url: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), launch: l, cmd: cmd, done: make(chan struct{})}
-	s.mark(engine.Started)
+	s := &Server{
+		config: e.config, url: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		launch: l, cmd: cmd, mark: mark, done: make(chan struct{}),
+	}
+	s.pass(engine.Started)
 	err = s.cmd.Start()
 	_ = writer.Close() // the child has it
 	if err != nil {
@@ -96,43 +122,46 @@ type Server struct {
 	url    string
 	launch engine.Launch
 	cmd    *exec.Cmd
+	mark   string
 	done   chan struct{}
 
 	mu    sync.Mutex
 	asked bool
 	exit  engine.Exit
+	left  error // what could not be ended
 }
 
 var _ engine.Server = (*Server)(nil)
 
-func (s *Server) mark(p engine.Phase) {
-	s.launch.Mark(engine.Moment{Phase: p, At: time.Now(), Provenance: string(record.ClientObserved)})
+func (s *Server) pass(p engine.Phase) { s.passed(p, time.Now()) }
+
+func (s *Server) passed(p engine.Phase, at time.Time) {
+	s.launch.Mark(engine.Moment{Phase: p, At: at, Provenance: string(record.ClientObserved)})
 }
 
-const keptLines = 50
+// drain is how long output may still come once the server and its strays are
+// gone: what is in the pipe takes no time, and somebody who holds the pipe
+// open all the same must not keep the exit from being seen.
+const drain = time.Second
 
-// watch copies the output line by line until the process has exited, and then
-// notes how. A grandchild that keeps the pipe open does not keep the exit from
-// being seen.
-func (s *Server) watch(output io.ReadCloser) {
-	var tail []string
+// watch passes the output on until the process has exited, ends what is left
+// of it, and then notes how it exited.
+func (s *Server) watch(output *os.File) {
+	lines := engine.NewLines(s.launch.Logs)
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		lines := bufio.NewScanner(output)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			_, _ = s.launch.Logs.Write(append(lines.Bytes(), '\n'))
-			if tail = append(tail, lines.Text()); len(tail) > keptLines {
-				tail = tail[1:]
-			}
-		}
+		_, _ = io.Copy(lines, output)
 	}()
-	err := s.cmd.Wait()
-	s.kill() // what it left of its group
+	waited := s.cmd.Wait()
+	s.passed(engine.Exited, time.Now())
+	s.kill()
+	left := removeStrays(s.mark)
+	_ = output.SetReadDeadline(time.Now().Add(drain))
 	<-copied
 	_ = output.Close()
-	exit := engine.Exit{LastLines: tail}
+	_ = lines.Close()
+	exit := engine.Exit{LastLines: lines.Last()}
 	state := s.cmd.ProcessState
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		exit.Signal, exit.Reason = status.Signal().String(), "ended by a signal: there is no exit code"
@@ -140,14 +169,15 @@ func (s *Server) watch(output io.ReadCloser) {
 		code := state.ExitCode()
 		exit.Code = &code
 	}
-	if err != nil && exit.Reason == "" {
-		exit.Reason = err.Error()
+	if waited != nil && exit.Reason == "" {
+		exit.Reason = waited.Error()
 	}
-	s.mark(engine.Exited)
-	s.mark(engine.Removed)
+	if left == nil {
+		s.pass(engine.Removed)
+	}
 	s.mu.Lock()
 	exit.Asked = s.asked
-	s.exit = exit
+	s.exit, s.left = exit, left
 	s.mu.Unlock()
 	close(s.done)
 }
@@ -164,11 +194,13 @@ func (s *Server) Done() <-chan struct{} { return s.done }
 func (s *Server) Exit() engine.Exit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.exit
+	exit := s.exit
+	exit.LastLines = slices.Clone(s.exit.LastLines)
+	return exit
 }
 
 // Stop sends TERM to the process group, and KILL after the launch's stop
-// timeout or when ctx ends.
+// timeout or when ctx ends. Its error is what of the server could not be ended.
 func (s *Server) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	select {
@@ -182,13 +214,15 @@ func (s *Server) Stop(ctx context.Context) error {
 	defer patience.Stop()
 	select {
 	case <-s.done:
-		return nil
 	case <-patience.C:
+		s.kill()
 	case <-ctx.Done():
+		s.kill()
 	}
-	s.kill()
 	<-s.done
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
 }
 
 // Identity is what was started, and what the server says of itself.
@@ -196,9 +230,9 @@ func (s *Server) Identity(ctx context.Context) engine.Identity {
 	none := engine.Fact{Reason: "a process has none"}
 	id := engine.Identity{
 		"engine":    engine.Fact{Value: "process", Provenance: string(record.Declared)},
-		"args":      engine.Fact{Value: s.config.Command, Provenance: string(record.Declared)},
+		"args":      engine.Fact{Value: engine.HideSecrets(s.config.Command), Provenance: string(record.Declared)},
 		"env_names": engine.Fact{Value: append([]string{}, slices.Sorted(maps.Keys(s.config.Env))...), Provenance: string(record.Declared)},
-		"image":     none, "image_id": none,
+		"image":     none, "image_id": none, "image_digest": none,
 		"model_digest":      engine.Fact{Reason: "where the process has its model from is not known"},
 		"attention_backend": engine.Fact{Reason: "no stable interface of the engine says it"},
 	}

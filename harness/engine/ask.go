@@ -11,8 +11,9 @@ import (
 
 // Ask reads what a server says of itself through its own interfaces: the
 // engine's version from /version and the models from /v1/models. What it does
-// not serve is null, with the reason.
-func Ask(ctx context.Context, url string) Identity {
+// not serve is null, with the reason. Each prepare may add a header, such as a
+// key.
+func Ask(ctx context.Context, url string, prepare ...func(*http.Request)) Identity {
 	var version struct {
 		Version string `json:"version"`
 	}
@@ -24,7 +25,7 @@ func Ask(ctx context.Context, url string) Identity {
 	}
 	id := Identity{}
 	const reported = "engine_reported"
-	switch err := get(ctx, url+"/version", &version); {
+	switch err := get(ctx, url+"/version", &version, prepare); {
 	case err != nil:
 		id["engine_version"] = Fact{Reason: err.Error()}
 	case version.Version == "":
@@ -32,7 +33,7 @@ func Ask(ctx context.Context, url string) Identity {
 	default:
 		id["engine_version"] = Fact{Value: version.Version, Provenance: reported}
 	}
-	switch err := get(ctx, url+"/v1/models", &models); {
+	switch err := get(ctx, url+"/v1/models", &models, prepare); {
 	case err != nil:
 		id["models"] = Fact{Reason: err.Error()}
 	default:
@@ -48,12 +49,15 @@ func Ask(ctx context.Context, url string) Identity {
 	return id
 }
 
-func get(ctx context.Context, url string, into any) error {
+func get(ctx context.Context, url string, into any, prepare []func(*http.Request)) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
+	}
+	for _, p := range prepare {
+		p(request)
 	}
 	response, err := plainClient().Do(request)
 	if err != nil {

@@ -15,6 +15,12 @@ type ReadyOptions struct {
 	Mark func(Moment)  // takes FirstListening and Ready as they pass; may be nil
 }
 
+// A Keyed server wants a key with every question, its health's included.
+type Keyed interface {
+	// Authorize puts the key on a request.
+	Authorize(*http.Request)
+}
+
 // patience is how long one look may take: a server that is busy loading may
 // answer late, and its answer is worth having.
 const patience = 5 * time.Second
@@ -49,12 +55,16 @@ func AwaitReady(ctx context.Context, server Server, o ReadyOptions) error {
 		}
 	}()
 	client := plainClient()
+	prepare := func(*http.Request) {}
+	if keyed, ok := server.(Keyed); ok {
+		prepare = keyed.Authorize
+	}
 	tick := time.NewTicker(o.Poll)
 	defer tick.Stop()
 	listening := false
 	last := "no look was taken"
 	for {
-		seen, err := look(looking, client, server.URL()+o.Path)
+		seen, err := look(looking, client, server.URL()+o.Path, prepare)
 		switch {
 		case err == nil:
 			last = fmt.Sprintf("%s answered %d %s", o.Path, seen.status, seen.text)
@@ -101,13 +111,14 @@ type answer struct {
 	text   string // the beginning of the body
 }
 
-func look(ctx context.Context, client *http.Client, url string) (answer, error) {
+func look(ctx context.Context, client *http.Client, url string, prepare func(*http.Request)) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return answer{}, err
 	}
+	prepare(request)
 	response, err := client.Do(request)
 	if err != nil {
 		return answer{}, err

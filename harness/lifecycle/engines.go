@@ -32,7 +32,7 @@ func NewEngine(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []strin
 	case e.Process != nil:
 		return process.New(process.Config{Command: e.Process.Command, Env: e.Process.Env, Dir: e.Process.Dir}), nil
 	case e.Endpoint != nil:
-		return endpoint.New(e.Endpoint.URL), nil
+		return endpoint.New(e.Endpoint.URL, endpoint.WithKeyFrom(e.Endpoint.APIKeyEnv)), nil
 	default:
 		return nil, fmt.Errorf("%s has no engine", arm.Name)
 	}

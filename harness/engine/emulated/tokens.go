@@ -3,46 +3,93 @@ package emulated
 import (
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
-// The emulated model's vocabulary: made of syllables, so that a text looks like
-// one, and each word is one token. Ids of other words lie above it.
-const vocabulary = 4096
+// The emulated model's vocabulary is made of syllables, so that a text looks
+// like one, and each word is one token. The ids of other words lie above it,
+// and those of the chat template's marks above these.
+const (
+	vocabulary  = 4096
+	otherWords  = 100_000
+	firstMarkID = vocabulary + otherWords
+)
 
-var onsets = strings.Fields("b d f g h k l m n p r s t v z br dr fl gr kl pl sk sl sp st tr")
-var vowels = strings.Fields("a e i o u ai au ea ei ou")
-
-// word is the text of a token.
-func word(id int) string {
-	n, v := len(onsets), len(vowels)
-	text := onsets[id%n] + vowels[id/n%v]
-	if rest := id / (n * v); rest > 0 {
-		text += onsets[rest%n] + vowels[rest/n%v]
+var words = func() []string {
+	onsets := strings.Fields("b d f g h k l m n p r s t v z br dr fl gr kl pl sk sl sp st tr")
+	vowels := strings.Fields("a e i o u ai au ea ei ou")
+	var syllables []string
+	for _, v := range vowels {
+		for _, o := range onsets {
+			syllables = append(syllables, o+v)
+		}
 	}
-	return text
-}
+	all := slices.Clone(syllables)
+	for _, second := range syllables {
+		for _, first := range syllables {
+			if len(all) == vocabulary {
+				return all
+			}
+			all = append(all, first+second)
+		}
+	}
+	return all
+}()
 
 var ids = func() map[string]int {
 	m := make(map[string]int, vocabulary)
-	for id := range vocabulary {
-		m[word(id)] = id
+	for id, w := range words {
+		m[w] = id
 	}
 	return m
 }()
 
 // tokenize gives each word of a text its id.
 func tokenize(text string) []int {
-	words := strings.Fields(text)
-	out := make([]int, len(words))
-	for i, w := range words {
-		id, ok := ids[w]
-		if !ok {
+	fields := strings.Fields(text)
+	out := make([]int, len(fields))
+	for i, w := range fields {
+		id, known := ids[w]
+		if !known {
 			h := fnv.New32a()
 			h.Write([]byte(w))
-			id = vocabulary + int(h.Sum32()%100_000)
+			id = vocabulary + int(h.Sum32()%otherWords)
 		}
 		out[i] = id
+	}
+	return out
+}
+
+// word is the text of a token. A token that stands for a word outside the
+// vocabulary has lost it.
+func word(id int) string {
+	if id < 0 || id >= vocabulary {
+		return "?"
+	}
+	return words[id]
+}
+
+// text is what tokens say.
+func text(tokens []int) string {
+	parts := make([]string, len(tokens))
+	for i, id := range tokens {
+		parts[i] = word(id)
+	}
+	return strings.Join(parts, " ")
+}
+
+// template puts the marks of a chat template around what was said.
+func template(said []int, marks int) []int {
+	out := make([]int, 0, len(said)+marks)
+	for i := range marks {
+		if i == marks/2 {
+			out = append(out, said...)
+		}
+		out = append(out, firstMarkID+i)
+	}
+	if marks == 0 {
+		out = append(out, said...)
 	}
 	return out
 }
@@ -69,11 +116,11 @@ func (c Config) natural(prompt string) int {
 		return 64
 	}
 	for i, known := range c.Prompts {
-		if known == prompt {
+		if strings.TrimSpace(known) == prompt {
 			return lengths[i%len(lengths)]
 		}
 	}
 	h := fnv.New32a()
 	h.Write([]byte(prompt))
-	return lengths[int(h.Sum32())%len(lengths)]
+	return lengths[int(h.Sum32()%uint32(len(lengths)))]
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func checkCommand() *cobra.Command {
 			var mistakes *plan.Mistakes
 			if errors.As(err, &mistakes) {
 				fmt.Fprintln(cmd.OutOrStdout(), mistakes)
-				fmt.Fprintf(cmd.OutOrStdout(), "%d mistake(s)\n", len(mistakes.List))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: it can't be run\n", count(len(mistakes.List), "mistake"))
 				return doesNotHold
 			}
 			if err != nil {
@@ -43,49 +44,88 @@ func checkCommand() *cobra.Command {
 
 func printSchedule(out io.Writer, p *plan.Plan, frozen plan.Frozen) {
 	s := p.Schedule()
-	fmt.Fprintf(out, "%s: %s, %d arms\n", p.Name, p.Experiment, len(p.Arms))
-	fmt.Fprintf(out, "  plan      %s\n  schedule  %s\n\n", frozen.SHA256, s.SHA256())
-	for _, l := range s.Lifecycles {
-		fmt.Fprintf(out, "  lifecycle %d of %d: %s (%s), pair %d\n", l.Number, len(s.Lifecycles), l.Arm, p.Arm(l.Arm).Engine.Kind(), l.Pair)
-		for _, line := range waveLines(l.Waves) {
-			fmt.Fprintf(out, "    %s\n", line)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(w, "%s: a %s plan\n\n", p.Name, p.Experiment)
+	for _, role := range []plan.Role{plan.Baseline, plan.Candidate} {
+		a := p.WithRole(role)
+		row(string(role), "%s, %s", a.Name, engineOf(a))
+	}
+	row("model", "%s at %s, served as %s", p.Model.Name, p.Model.Revision, p.Model.ServedAs)
+	row("workload", "%s, %s, temperature %g", p.Workload.Prompts, length(p.Workload), p.Workload.Temperature)
+	row("plan", "%s", frozen.SHA256)
+	row("schedule", "%s", s.SHA256())
+
+	fmt.Fprintf(w, "\nlifecycles, each a fresh server\n")
+	for i := 0; i+1 < len(s.Lifecycles); i += 2 {
+		first, second := s.Lifecycles[i], s.Lifecycles[i+1]
+		row(fmt.Sprintf("pair %d", first.Pair), "%d of %d: %s, then %d of %d: %s",
+			first.Number, len(s.Lifecycles), first.Arm, second.Number, len(s.Lifecycles), second.Arm)
+	}
+	fmt.Fprintf(w, "\nwaves of each lifecycle\n")
+	if n := p.Sweep.Warmup; n > 0 {
+		row("warm-up", "%s, in no result", count(n, "request"))
+	}
+	for _, t := range p.Sweep.Tiers {
+		row(record.Clients(t), "× %s", count(p.Sweep.Repeats, "wave"))
+	}
+	fmt.Fprintf(w, "\nin all\n")
+	row("it runs", "%s, %s, %s; one attempt each", count(len(s.Lifecycles), "lifecycle"), count(s.Waves(), "wave"), count(s.Requests(), "request"))
+	worst(row, p, s)
+	row("gates", "client lag p99 %s, coalesced %s, release lag %s, carry-over %s, identity %s, correctness %s",
+		p.Gates.ClientLag, p.Gates.Coalesced, p.Gates.ReleaseLag, p.Gates.CarryOver, p.Gates.Identity, p.Gates.Correctness)
+	row("claims", "%s", claims(p))
+	if notes := notes(p); len(notes) > 0 {
+		fmt.Fprintf(w, "\nnotes\n")
+		for _, n := range notes {
+			fmt.Fprintf(w, "  - %s\n", n)
 		}
 	}
-	t := p.Timeouts
-	fmt.Fprintf(out, "\n  %d lifecycles, %d waves, %d requests; one attempt each\n", len(s.Lifecycles), s.Waves(), s.Requests())
-	fmt.Fprintf(out, "  at worst %s: every deadline met by a hair (image %s once; ready %s, stop %s a lifecycle; settle %s, connect %s, request %s a wave)\n",
-		p.WorstCase().Round(time.Second), t.Image, t.Ready, t.Stop, settle(p), t.Connect, t.Request)
-	if p.TimeScale != 1 {
-		fmt.Fprintf(out, "  emulated time passes %g times faster: the plan's times are emulated, the worst case is real\n", p.TimeScale)
-	}
-	fmt.Fprintf(out, "  gates: client lag p99 %s, coalesced %s, release lag %s, carry-over %s, identity %s, correctness %s\n",
-		p.Gates.ClientLag, p.Gates.Coalesced, p.Gates.ReleaseLag, p.Gates.CarryOver, p.Gates.Identity, p.Gates.Correctness)
-	names := make([]string, len(p.Claims))
-	for i, c := range p.Claims {
-		names[i] = string(c)
-	}
-	fmt.Fprintf(out, "  claims: %s\n", strings.Join(names, ", "))
-	for _, w := range warnings(p) {
-		fmt.Fprintf(out, "  note: %s\n", w)
+	_ = w.Flush()
+}
+
+func engineOf(a *plan.Arm) string {
+	switch e := a.Engine; {
+	case e.Container != nil:
+		return "a container of " + e.Container.Image
+	case e.Process != nil:
+		return "the process " + e.Process.Command[0]
+	case e.Endpoint != nil:
+		return "the endpoint " + e.Endpoint.URL
+	default:
+		return "emulated by " + e.Emulated.Parameters
 	}
 }
 
-// waveLines folds repeats of a tier into one line.
-func waveLines(waves []plan.Wave) []string {
-	var lines []string
-	for i := 0; i < len(waves); {
-		j := i
-		for j < len(waves) && waves[j].Tier == waves[i].Tier && waves[j].Warmup == waves[i].Warmup {
-			j++
-		}
-		kind := fmt.Sprintf("%s × %d waves", record.Clients(waves[i].Tier), j-i)
-		if waves[i].Warmup {
-			kind = fmt.Sprintf("warm-up: %d request(s), in no result", j-i)
-		}
-		lines = append(lines, kind)
-		i = j
+func length(w plan.Workload) string {
+	if w.Lane == plan.Fixed {
+		return "exactly " + count(w.MaxTokens, "token")
 	}
-	return lines
+	return "at most " + count(w.MaxTokens, "token")
+}
+
+// worst says how long the run takes at worst, and of what that is made.
+func worst(row func(string, string, ...any), p *plan.Plan, s plan.Schedule) {
+	t := p.Timeouts
+	total := p.WorstCase().Round(time.Second).String()
+	if p.TimeScale != 1 {
+		total += fmt.Sprintf(" here, %s emulated (time passes %g times faster)", p.WorstCaseEmulated(), p.TimeScale)
+	}
+	row("at worst", "%s, with every deadline met by a hair:", total)
+	row("", "%s × (ready %s + stop %s)", count(len(s.Lifecycles), "lifecycle"), t.Ready, t.Stop)
+	row("", "%s × (settle %s + connect %s + request %s)", count(s.Waves(), "wave"), settle(p), t.Connect, t.Request)
+	if n := p.Images(); n > 0 {
+		row("", "%s × %s, where it has to be pulled or built", count(n, "image"), t.Image)
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func settle(p *plan.Plan) string {
@@ -95,20 +135,53 @@ func settle(p *plan.Plan) string {
 	return p.Sweep.Settle.Idle.String()
 }
 
-// warnings are what a plan's author should know before the money is spent.
-func warnings(p *plan.Plan) []string {
+func claims(p *plan.Plan) string {
+	if len(p.Claims) == 0 {
+		return "none"
+	}
+	names := make([]string, len(p.Claims))
+	for i, c := range p.Claims {
+		names[i] = string(c)
+	}
+	return strings.Join(names, ", ")
+}
+
+// ginkgoLimit is how long Ginkgo lets all suites run unless it is told.
+const ginkgoLimit = time.Hour
+
+// notes are what a plan's author should know before the money is spent.
+func notes(p *plan.Plan) []string {
 	var out []string
+	note := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	switch n := p.Sweep.Lifecycles; {
 	case n < 2:
-		out = append(out, "one lifecycle an arm: what is seen will be an observation, and no claim can be supported")
+		note("one lifecycle an arm: what is seen will be an observation, and no claim can be supported")
 	case n < claim.FewestPairs:
-		out = append(out, fmt.Sprintf("%d pairs are descriptive: a two-sided sign-flip test can't go below 2/2^%d = %.3f; it takes %d to show anything at %.0f %%", n, n, 2/float64(int(1)<<n), claim.FewestPairs, claim.Level*100))
+		note("%d pairs are descriptive: a two-sided sign-flip test can't go below 2/2^%d = %.3f; it takes %d to show anything at %.0f %%",
+			n, n, 2/float64(int(1)<<n), claim.FewestPairs, claim.Level*100)
 	}
 	if p.Workload.Temperature > 0 {
-		out = append(out, fmt.Sprintf("temperature %g: outputs are drawn at random, and equal ones would be a coincidence", p.Workload.Temperature))
+		note("temperature %g: outputs are drawn at random, and equal ones would be a coincidence", p.Workload.Temperature)
+	}
+	if p.Sweep.Settle.None {
+		note("settle none: waves are released onto what the last one left; carry_over says what such a wave is worth: %s", p.Gates.CarryOver)
+	}
+	for _, a := range p.Arms {
+		if a.OnDisconnect == plan.Unknown {
+			note("%s: what it does with a request whose client left is not known, and can't be checked", a.Name)
+		}
+		if *a.Engine.Metrics == "" && !p.Sweep.Settle.None {
+			note("%s has no metrics page: that it is idle again is found by a probe, which says less of a server that batches", a.Name)
+		}
+	}
+	if names := p.Variables(); len(names) > 0 {
+		note("set where it runs: %s", strings.Join(names, ", "))
+	}
+	if p.WorstCase() > ginkgoLimit {
+		note("at worst longer than Ginkgo's limit of %s: give it --timeout, or use assay run, which does", ginkgoLimit)
 	}
 	if p.Emulated() {
-		out = append(out, "emulated: no number of this plan says anything about a real server")
+		note("emulated: no number of this plan says anything about a real server")
 	}
 	return out
 }

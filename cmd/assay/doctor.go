@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/disk"
@@ -22,184 +26,300 @@ import (
 
 func doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [PLAN...]",
 		Short: "say what is here, what each plan would lack, and the command that brings it",
-		Long:  "Exit codes: 0 every plan can run here, 1 some can't (each says what it lacks).",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Long: "Looks at this machine, and at what each plan would need of it: the named ones, or all that the suites ship.\n\n" +
+			"Exit codes: 0 all of them can run here, 1 some can't (each says what it lacks), 2 one could not be read.",
+		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := moduleRoot()
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			m := examine(ctx, root)
-			m.print(cmd.OutOrStdout())
-			return m.plans(ctx, cmd.OutOrStdout(), root)
+			d, unreachable := dialDocker(ctx)
+			if d != nil {
+				defer d.close()
+			}
+			m := examine(root)
+			m.askDocker(ctx, d, unreachable)
+			return report(ctx, cmd.OutOrStdout(), m, root, args)
 		},
 	}
 }
 
 // machine is what a doctor finds.
 type machine struct {
-	docker    string // its version; empty: none
-	dockerWhy string
-	runtimes  []string
-	gpus      telemetry.GPUs
-	gpuWhy    string
-	free      uint64 // bytes
-	clock     string
-	files     uint64
+	docker      daemon // nil: none
+	version     string
+	runtimes    []string
+	unreachable string // why there is no Docker
+	images      uint64 // bytes free where Docker keeps images; 0: not known
+	free        uint64 // bytes free where bundles are written; 0: not known
+
+	gpus    telemetry.GPUs
+	noGPU   string // why there is none
+	cpus    int
+	clock   string
+	files   uint64 // 0: not known
+	enough  func(connections int) error
+	command func(string) error // whether a program is here
+	folder  func(string) bool
+	getenv  func(string) (string, bool)
 }
 
-func examine(ctx context.Context, root string) machine {
-	var m machine
-	version, err := exec.CommandContext(ctx, "docker", "info", "--format", `{{.ServerVersion}}{{range $name, $_ := .Runtimes}} {{$name}}{{end}}`).Output()
-	if fields := strings.Fields(string(version)); err == nil && len(fields) > 0 {
-		m.docker, m.runtimes = fields[0], fields[1:]
-	} else {
-		m.dockerWhy = "no daemon answers"
-		if _, err := exec.LookPath("docker"); err != nil {
-			m.dockerWhy = "it is not installed"
-		}
-	}
+// examine looks at everything but Docker.
+func examine(root string) *machine {
+	m := &machine{cpus: runtime.NumCPU(), enough: environment.Enough, getenv: os.LookupEnv, free: freeAt(root)}
+	var err error
 	if m.gpus, err = (telemetry.NVML{}).Devices(); err != nil {
-		m.gpuWhy = err.Error()
-	}
-	if usage, err := disk.UsageWithContext(ctx, root); err == nil {
-		m.free = usage.Free
+		m.noGPU = err.Error()
+	} else if len(m.gpus.Devices) == 0 {
+		m.noGPU = "the driver " + m.gpus.Driver + " is here and shows no GPU"
 	}
 	m.clock, _ = environment.ClockSource()
 	m.files, _ = environment.FileDescriptors()
+	m.command = func(name string) error { _, err := exec.LookPath(name); return err }
+	m.folder = func(name string) bool { _, err := os.Stat(name); return err == nil }
 	return m
 }
 
-func (m machine) print(out io.Writer) {
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(out, "%-18s %s\n", name, fmt.Sprintf(format, args...))
+func freeAt(dir string) uint64 {
+	usage, err := disk.Usage(dir)
+	if err != nil {
+		return 0
 	}
-	if m.docker != "" {
-		line("docker", "%s, runtimes: %s", m.docker, strings.Join(m.runtimes, ", "))
-	} else {
-		line("docker", "none: %s", m.dockerWhy)
-	}
-	if m.gpuWhy == "" {
-		line("gpu driver", "%s, CUDA up to %s", m.gpus.Driver, m.gpus.CUDA)
-		for _, d := range m.gpus.Devices {
-			line("gpu", "%d: %s, %.0f GiB, compute capability %s", d.Index, d.Name, float64(d.MemoryBytes)/(1<<30), d.ComputeCapability)
-		}
-	} else {
-		line("gpu", "none: %s", m.gpuWhy)
-	}
-	line("disk", "%.0f GiB free", float64(m.free)/(1<<30))
-	if m.clock == "" {
-		m.clock = "not known"
-	}
-	line("clock source", "%s", m.clock)
-	line("open files", "%d", m.files)
+	return usage.Free
 }
 
-// plans says of each shipped plan what it lacks here.
-func (m machine) plans(ctx context.Context, out io.Writer, root string) error {
-	files, err := filepath.Glob(filepath.Join(root, "suites", "*", "plans", "*.yaml"))
-	if err != nil {
-		return err
+func (m *machine) askDocker(ctx context.Context, d daemon, unreachable error) {
+	if unreachable == nil {
+		about, err := d.about(ctx)
+		if err == nil {
+			m.docker, m.version, m.runtimes, m.images = d, about.version, about.runtimes, freeAt(about.dir)
+			return
+		}
+		unreachable = err
 	}
-	slices.Sort(files)
-	lacking := 0
+	m.unreachable, _, _ = strings.Cut(unreachable.Error(), "\n")
+	if m.command("dockerd") != nil && m.command("docker") != nil {
+		m.unreachable = "it is not installed"
+	}
+}
+
+// report says what is here and then, plan by plan, what is not.
+func report(ctx context.Context, out io.Writer, m *machine, root string, plans []string) error {
+	m.print(out)
 	fmt.Fprintln(out)
-	for _, file := range files {
-		name, _ := filepath.Rel(root, file)
-		p, err := plan.Load(file)
+	names := plans
+	if len(names) == 0 {
+		var err error
+		if names, err = shipped(out, root); err != nil {
+			return err
+		}
+	}
+	lacking := false
+	for _, name := range names {
+		p, err := plan.Load(name)
 		if err != nil {
 			return err
 		}
-		missing := m.missing(ctx, p)
-		if len(missing) == 0 {
+		if shorter, err := filepath.Rel(root, name); err == nil && filepath.IsLocal(shorter) {
+			name = shorter
+		}
+		lacks := m.lacks(ctx, p)
+		if len(lacks) == 0 {
 			fmt.Fprintf(out, "%s: can run\n", name)
 			continue
 		}
-		lacking++
-		fmt.Fprintf(out, "%s: can't run here\n", name)
-		for _, what := range missing {
-			fmt.Fprintf(out, "  %s\n", what)
+		lacking = true
+		fmt.Fprintf(out, "%s: can't run here yet\n", name)
+		for _, l := range lacks {
+			fmt.Fprintf(out, "  - %s\n    %s\n", l.what, l.bring)
 		}
 	}
-	if lacking > 0 {
+	if lacking {
 		return doesNotHold
 	}
 	return nil
 }
 
+// shipped lists the suites' plans, and says of the suites that have none that
+// they need nothing.
+func shipped(out io.Writer, root string) ([]string, error) {
+	plans, err := filepath.Glob(filepath.Join(root, "suites", "*", "plans", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	tests, err := fs.Glob(os.DirFS(root), "suites/*/*_suite_test.go")
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tests {
+		suite := path.Dir(t)
+		if !slices.ContainsFunc(plans, func(p string) bool {
+			return strings.HasPrefix(p, filepath.Join(root, suite)+string(filepath.Separator))
+		}) {
+			fmt.Fprintf(out, "%s: can run, needs nothing\n", suite)
+		}
+	}
+	return plans, nil
+}
+
+// slowClocks are clock sources whose every reading leaves the processor.
+var slowClocks = []string{"hpet", "acpi_pm", "jiffies"}
+
+func (m *machine) print(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	if m.docker != nil {
+		row("docker", "%s, runtimes %s", m.version, strings.Join(m.runtimes, ", "))
+	} else {
+		row("docker", "none: %s", m.unreachable)
+	}
+	if m.noGPU != "" {
+		row("gpu", "none: %s", m.noGPU)
+	} else {
+		row("gpu driver", "%s, CUDA up to %s", m.gpus.Driver, m.gpus.CUDA)
+		for _, d := range m.gpus.Devices {
+			row("gpu "+strconv.Itoa(d.Index), "%s, %s, compute capability %s", d.Name, gib(d.MemoryBytes), d.ComputeCapability)
+		}
+	}
+	row("processors", "%d", m.cpus)
+	if m.free == 0 {
+		row("disk", "not known")
+	} else {
+		row("disk", "%s free for bundles", gib(m.free))
+	}
+	if m.images > 0 {
+		row("", "%s free for images", gib(m.images))
+	}
+	switch {
+	case m.clock == "":
+		row("clock source", "not known")
+	case slices.Contains(slowClocks, m.clock):
+		row("clock source", "%s: each reading takes microseconds, and many clients read it often; tsc or kvm-clock is better", m.clock)
+	default:
+		row("clock source", "%s", m.clock)
+	}
+	if m.files == 0 {
+		row("open files", "not known")
+	} else {
+		row("open files", "%d at most", m.files)
+	}
+	_ = w.Flush()
+}
+
+func gib(bytes uint64) string {
+	return fmt.Sprintf("%.0f GiB", float64(bytes)/(1<<30))
+}
+
+// lack is one thing that is not here, and what brings it.
+type lack struct{ what, bring string }
+
 // room is what the images of the real servers take, with some to spare.
 const room = 12 << 30
 
-func (m machine) missing(ctx context.Context, p *plan.Plan) []string {
-	var out []string
-	add := func(format string, args ...any) {
-		if text := fmt.Sprintf(format, args...); !slices.Contains(out, text) {
-			out = append(out, text)
+// lacks is everything that a plan would miss here.
+func (m *machine) lacks(ctx context.Context, p *plan.Plan) []lack {
+	var out []lack
+	add := func(bring, format string, args ...any) {
+		if l := (lack{fmt.Sprintf(format, args...), bring}); !slices.Contains(out, l) {
+			out = append(out, l)
 		}
 	}
-	expanded, _, err := p.Expand(os.LookupEnv)
-	if err != nil {
-		return strings.Split(err.Error(), "\n")
+	for _, name := range p.Variables() {
+		if value, _ := m.getenv(name); value == "" {
+			add("export "+name+"=…", "the environment variable %s is not set", name)
+		}
 	}
-	most := slices.Max(p.Sweep.Tiers)
-	if err := environment.Enough(most); err != nil {
-		add("%s", err)
+	if err := m.enough(slices.Max(p.Sweep.Tiers)); err != nil {
+		what, how, _ := strings.Cut(err.Error(), ": raise it with ")
+		add(how, "%s", what)
+	}
+	expanded, _, err := p.Expand(m.getenv)
+	if err != nil {
+		for _, line := range strings.Split(err.Error(), "\n") {
+			if !strings.Contains(line, "needs the environment variable") { // said above
+				add("correct the variable", "%s", line)
+			}
+		}
+		return out
 	}
 	for _, a := range expanded.Arms {
 		switch e := a.Engine; {
 		case e.Container != nil:
-			m.container(ctx, e.Container, add)
+			m.container(ctx, expanded, e.Container, add)
 		case e.Process != nil:
-			if _, err := exec.LookPath(e.Process.Command[0]); err != nil {
-				add("the command %s is not here: install it, or correct the plan", e.Process.Command[0])
+			if m.command(e.Process.Command[0]) != nil {
+				add("install it, or correct the plan", "the command %s is not here", e.Process.Command[0])
 			}
-		case e.Endpoint != nil && e.Endpoint.APIKeyEnv != "" && os.Getenv(e.Endpoint.APIKeyEnv) == "":
-			add("the environment variable %s, for the API key, is empty: set it", e.Endpoint.APIKeyEnv)
 		}
 	}
 	return out
 }
 
-func (m machine) container(ctx context.Context, c *plan.Container, add func(string, ...any)) {
-	if !c.GPUs.None() && m.gpuWhy != "" {
-		add("no GPU: %s", m.gpuWhy)
-	}
-	if m.docker == "" {
-		add("Docker: %s: apt-get install docker.io iptables, and start dockerd", m.dockerWhy)
-		return
-	}
-	if !c.GPUs.None() && !slices.Contains(m.runtimes, "nvidia") {
-		add("Docker has no nvidia runtime: install the NVIDIA container toolkit, then nvidia-ctk runtime configure --runtime=docker and restart dockerd")
-	}
-	if exec.CommandContext(ctx, "docker", "image", "inspect", c.Image).Run() != nil {
-		how := "docker pull " + c.Image
-		if c.Build != "" {
-			how = "make images"
-			if !c.GPUs.None() {
-				how = "scripts/images.sh naive-cuda"
+func (m *machine) container(ctx context.Context, p *plan.Plan, c *plan.Container, add func(string, string, ...any)) {
+	gpu := !c.GPUs.None()
+	if gpu && m.noGPU != "" {
+		add("run it on a machine with an NVIDIA GPU and its driver", "no GPU: %s", m.noGPU)
+	} else {
+		for _, id := range c.GPUs.IDs {
+			if n, err := strconv.Atoi(id); err == nil && n >= len(m.gpus.Devices) {
+				add("correct the plan's gpus", "there is no GPU %d: there are %d, counted from 0", n, len(m.gpus.Devices))
 			}
-		}
-		add("the image %s is missing: %s", c.Image, how)
-		if m.free < room {
-			add("%.0f GiB of disk are free, and the images need about %d", float64(m.free)/(1<<30), room>>30)
 		}
 	}
 	for _, mount := range c.Mounts {
-		if mount.Volume == "" {
-			continue
+		if mount.Source != "" && !m.folder(mount.Source) {
+			add("mkdir it and fill it, or correct the plan", "the folder %s, to be mounted at %s, is not here", mount.Source, mount.Target)
 		}
-		data, err := exec.CommandContext(ctx, "docker", "volume", "inspect", mount.Volume).Output()
-		var found []json.RawMessage
-		if err != nil || json.Unmarshal(data, &found) != nil || len(found) == 0 {
-			how := "make model"
-			if !c.GPUs.None() {
-				how = "make run-gpu brings it (scripts/model.sh REPOSITORY REVISION)"
-			}
-			add("the volume %s, with the model, is missing: %s", mount.Volume, how)
+	}
+	if m.docker == nil {
+		add("apt-get install docker.io iptables, and start dockerd", "no Docker: %s", m.unreachable)
+		return
+	}
+	if gpu && !slices.Contains(m.runtimes, "nvidia") {
+		add("install the NVIDIA container toolkit, then nvidia-ctk runtime configure --runtime=docker, and restart dockerd", "Docker has no nvidia runtime")
+	}
+	if !m.docker.hasImage(ctx, c.Image) {
+		add(imageCommand(c), "the image %s is missing", c.Image)
+		if m.images > 0 && m.images < room {
+			add("docker system df shows what takes it", "%s are free for images, and those of the real servers take up to %s", gib(m.images), gib(room))
 		}
+	}
+	for _, mount := range c.Mounts {
+		if mount.Volume != "" && !m.docker.hasVolume(ctx, mount.Volume) {
+			add(volumeCommand(p, mount.Volume), "the volume %s, to be mounted at %s, is missing", mount.Volume, mount.Target)
+		}
+	}
+}
+
+// imageCommand brings an image, by the project's scripts where it is theirs.
+func imageCommand(c *plan.Container) string {
+	switch {
+	case c.Image == "assay/naive-cuda:1":
+		return "scripts/images.sh naive-cuda"
+	case c.Image == "assay/naive:1" || c.Image == "assay/vllm-cpu:0.22.1":
+		return "make images"
+	case c.Build != "":
+		return "docker build -t " + c.Image + " harness/engine/images/" + c.Build
+	default:
+		return "docker pull " + c.Image
+	}
+}
+
+// volumeCommand brings a model, by the project's scripts where the volume's
+// name is the one that they give it.
+func volumeCommand(p *plan.Plan, volume string) string {
+	switch volume {
+	case "assay-model-smollm2":
+		return "make model"
+	case "assay-model-" + strings.ToLower(path.Base(p.Model.Name)):
+		return fmt.Sprintf("scripts/model.sh %s %s", p.Model.Name, p.Model.Revision)
+	default:
+		return "docker volume create " + volume + ", and fill it"
 	}
 }

@@ -83,6 +83,22 @@ func (p *Plan) Secrets(lookup func(string) (string, bool)) []string {
 	return slices.Compact(e.secrets)
 }
 
+// Variables are the names of the variables that have to be set where the plan
+// runs: those without a default, and those of the endpoints' keys.
+func (p *Plan) Variables() []string {
+	_, e, err := p.expand(func(string) (string, bool) { return "", false })
+	if err != nil {
+		return nil
+	}
+	for _, a := range p.Arms {
+		if a.Engine.Endpoint != nil && a.Engine.Endpoint.APIKeyEnv != "" {
+			e.missing = append(e.missing, a.Engine.Endpoint.APIKeyEnv)
+		}
+	}
+	slices.Sort(e.missing)
+	return slices.Compact(e.missing)
+}
+
 func (p *Plan) expand(lookup func(string) (string, bool)) (*Plan, *expansion, error) {
 	frozen, err := Freeze(p)
 	if err != nil {

@@ -244,6 +244,7 @@ func TestEveryVariableThatIsMissingIsToldAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	p, err := plan.Parse("p", []byte(two))
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Variables()).To(Equal([]string{"GATE", "HF_TOKEN", "PLAIN", "SERVER", "URL"}), "DIR has a default, and PORT is the harness's")
 	_, _, err = p.Expand(variables(nil))
 	for _, name := range []string{"SERVER", "HF_TOKEN", "PLAIN", "URL"} {
 		g.Expect(err).To(MatchError(ContainSubstring("needs the environment variable " + name + ": set it")))

@@ -117,15 +117,20 @@ func (p *Plan) WorstCase() time.Duration { return p.Scaled(p.WorstCaseEmulated()
 func (p *Plan) WorstCaseEmulated() Duration {
 	s := p.Schedule()
 	t := p.Timeouts
+	return Duration(p.Images())*t.Image +
+		Duration(len(s.Lifecycles))*(t.Ready+t.Stop) +
+		Duration(s.Waves())*(p.Sweep.Settle.Idle+t.Connect+t.Request)
+}
+
+// Images counts the images that the plan's containers are made of.
+func (p *Plan) Images() int {
 	images := map[string]bool{}
 	for _, a := range p.Arms {
 		if c := a.Engine.Container; c != nil {
 			images[c.Image] = true
 		}
 	}
-	return Duration(len(images))*t.Image +
-		Duration(len(s.Lifecycles))*(t.Ready+t.Stop) +
-		Duration(s.Waves())*(p.Sweep.Settle.Idle+t.Connect+t.Request)
+	return len(images)
 }
 
 // TierLabel is the Ginkgo label of a tier: "tier:64".

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package alarm
+
+func precise() Alarm { return nil }

@@ -31,8 +31,10 @@ type Parameters struct {
 	PerWaiting     time.Duration
 	// Admission is what the server's front end (HTTP, template, tokenizer)
 	// takes for each request, one after the other, before the request joins the
-	// queue.
+	// queue. Since the front end sends the tokens too, Crowding makes this
+	// longer by its share for each sequence that runs.
 	Admission time.Duration
+	Crowding  float64
 	// Cold is what the first decoding step of all takes longer.
 	Cold time.Duration
 	// Noise is the relative standard deviation of a step's time, up to 1.
@@ -69,6 +71,7 @@ func (p Parameters) Validate() error {
 		odd(d.Duration < 0, "%s of %s: a step can't be made shorter by it: write 0 or more", d.name, d.Duration)
 	}
 	odd(p.Step == 0, "a Step of 0 takes no time: write more")
+	odd(!(p.Crowding >= 0), "a Crowding of %g: write 0 or more", p.Crowding)
 	odd(!(p.Noise >= 0 && p.Noise <= 1), "a Noise of %g: write 0 to 1", p.Noise)
 	odd(p.ContextTokens < 2, "ContextTokens of %d hold no prompt and its answer: write 2 or more", p.ContextTokens)
 	odd(p.TemplateTokens < 0 || p.TemplateTokens+2 > p.ContextTokens, "TemplateTokens of %d: write 0 or more, and leave a prompt and an answer room in ContextTokens, %d", p.TemplateTokens, p.ContextTokens)
@@ -97,8 +100,8 @@ func Sets() map[string]Parameters {
 			Cold: 805 * time.Millisecond, Noise: 0.05, ContextTokens: 2048, TemplateTokens: 24, OutputTokens: lengths,
 		},
 		"t4-vllm": {
-			Mode: Batching, Step: 14230 * time.Microsecond, PerSequence: 251 * time.Microsecond,
-			Prefill: 15700 * time.Microsecond, PerPromptToken: 62 * time.Microsecond, Admission: 1160 * time.Microsecond,
+			Mode: Batching, Step: 14260 * time.Microsecond, PerSequence: 244 * time.Microsecond,
+			Prefill: 11740 * time.Microsecond, PerPromptToken: 79 * time.Microsecond, Admission: 4370 * time.Microsecond, Crowding: 0.0277,
 			Cold: 14 * time.Millisecond, Noise: 0.03,
 			MaxSequences: 256, MaxStepTokens: 2048, KVTokens: 200_000, ContextTokens: 2048, TemplateTokens: 24, OutputTokens: lengths,
 		},

@@ -66,7 +66,10 @@ func (s *Scheduler) Add(j Job, at time.Duration) {
 }
 
 // passed is when the front end passes its next job on.
-func (s *Scheduler) passed() time.Duration { return max(s.incoming[0].at, s.free) + s.p.Admission }
+func (s *Scheduler) passed() time.Duration {
+	dear := 1 + float64(s.p.Crowding*float64(len(s.running)))
+	return max(s.incoming[0].at, s.free) + time.Duration(dear*float64(s.p.Admission))
+}
 
 // admit moves to the end of the queue what the front end has passed on by now.
 func (s *Scheduler) admit(now time.Duration) {

@@ -29,9 +29,11 @@ type event struct {
 
 // Simulate serves arrivals on a virtual clock that begins at 0, and returns
 // what became of each. Jobs whose client has left are cancelled at once, or go
-// on to their end if finish is set; it returns when the server is idle again.
-// It takes no real time to speak of.
+// on to their end if finish is set; it returns when the server is idle again,
+// so that the next call's clock can begin anew. It takes no real time to speak
+// of.
 func Simulate(s *Scheduler, arrivals []Arrival, finish bool) []Served {
+	s.free = 0
 	served := make([]Served, len(arrivals))
 	index := make(map[int]int, len(arrivals))
 	var events []event

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -35,15 +37,26 @@ func (g Gauges) Idle() bool {
 // maxPage bounds a metrics page: vLLM's is under 200 KiB.
 const maxPage = 16 << 20
 
+// patience is how long one look may take: a server that is busy may answer
+// late, and one that hangs must not keep whoever waits from looking again.
+const patience = 10 * time.Second
+
 // ReadGauges fetches a Prometheus page once and reads the gauges from it. It
-// is an error if the page has neither of the two queues' gauges, since then
-// the engine does not say whether it is idle.
-func ReadGauges(ctx context.Context, url string) (Gauges, error) {
+// asks the server itself: past every proxy, on a connection of its own, and
+// without following a redirection. Each prepare may add a header, such as a
+// key. It is an error if the page lacks one of the two queues' gauges, or has
+// no number there, since then the engine does not say whether it is idle.
+func ReadGauges(ctx context.Context, url string, prepare ...func(*http.Request)) (Gauges, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return Gauges{}, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	for _, p := range prepare {
+		p(request)
+	}
+	response, err := direct().Do(request)
 	if err != nil {
 		return Gauges{}, err
 	}
@@ -58,13 +71,24 @@ func ReadGauges(ctx context.Context, url string) (Gauges, error) {
 	}
 	g := Gauges{Running: sum(families[runningGauge]), Waiting: sum(families[waitingGauge]), Generated: sum(families[generatedCounter])}
 	if g.Running == nil || g.Waiting == nil {
-		return g, fmt.Errorf("%s has no %s or no %s", url, runningGauge, waitingGauge)
+		return g, fmt.Errorf("%s has no %s or no %s, or no number there", url, runningGauge, waitingGauge)
 	}
 	return g, nil
 }
 
+// direct is a client that reaches the server it is told, and no other.
+func direct() *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// largest is the largest whole number that a float64 holds with its neighbours.
+const largest = 1 << 53
+
 // sum adds a family over its label sets (an engine has one a replica), rounded
-// to whole requests or tokens.
+// to whole requests or tokens. It is nil if there is none, or no number.
 func sum(f *dto.MetricFamily) *int {
 	if f == nil || len(f.GetMetric()) == 0 {
 		return nil
@@ -73,6 +97,9 @@ func sum(f *dto.MetricFamily) *int {
 	for _, m := range f.GetMetric() {
 		total += m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetUntyped().GetValue()
 	}
-	n := int(total + 0.5)
+	if !(total >= 0 && total <= largest) { // NaN is in no range
+		return nil
+	}
+	n := int(math.Round(total))
 	return &n
 }

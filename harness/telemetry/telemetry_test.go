@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -35,13 +36,57 @@ vllm:generation_tokens_total{engine="0"} 1e3
 }
 
 func TestAPageWithoutTheGaugesIsNotIdle(t *testing.T) {
-	for name, text := range map[string]string{"empty": "", "one": "vllm:num_requests_running 0\n", "noise": "<html>"} {
+	for name, text := range map[string]string{"empty": "", "one": "vllm:num_requests_running 0\n", "noise": "<html>",
+		"no number": "vllm:num_requests_running NaN\nvllm:num_requests_waiting 0\n",
+		"endless":   "vllm:num_requests_running +Inf\nvllm:num_requests_waiting 0\n",
+		"negative":  "vllm:num_requests_running 0\nvllm:num_requests_waiting -1\n",
+	} {
 		t.Run(name, func(t *testing.T) {
 			gauges, err := telemetry.ReadGauges(t.Context(), page(t, text))
 			NewWithT(t).Expect(err).To(HaveOccurred())
 			NewWithT(t).Expect(gauges.Idle()).To(BeFalse())
 		})
 	}
+}
+
+func TestTheServerItselfIsAsked(t *testing.T) {
+	g := NewWithT(t)
+	idle := "vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n"
+	other := page(t, idle)
+	moved := httptest.NewServer(http.RedirectHandler(other, http.StatusFound))
+	t.Cleanup(moved.Close)
+	_, err := telemetry.ReadGauges(t.Context(), moved.URL)
+	g.Expect(err).To(MatchError(ContainSubstring("302")), "another server's idleness is not this one's")
+
+	keyed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer key" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = w.Write([]byte(idle))
+	}))
+	t.Cleanup(keyed.Close)
+	_, err = telemetry.ReadGauges(t.Context(), keyed.URL)
+	g.Expect(err).To(MatchError(ContainSubstring("401")))
+	gauges, err := telemetry.ReadGauges(t.Context(), keyed.URL, func(r *http.Request) { r.Header.Set("Authorization", "Bearer key") })
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(gauges.Idle()).To(BeTrue())
+}
+
+func TestALookEndsWithItsContext(t *testing.T) {
+	g := NewWithT(t)
+	asked, done := make(chan struct{}), make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+		close(done)
+	}))
+	t.Cleanup(hangs.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-asked; cancel() }()
+	_, err := telemetry.ReadGauges(ctx, hangs.URL)
+	g.Expect(err).To(MatchError(context.Canceled))
+	<-done // nothing of it is left behind
 }
 
 func TestWithoutADriverNVMLSaysSo(t *testing.T) {

@@ -99,6 +99,7 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{string(shipped), "request: 60s", "request: 60s, poll: 0s", "timeouts.poll: 0s leaves no time"},
 		{string(shipped), "request: 60s", "request: 60s, image: -1s", "timeouts.image: -1s is negative"},
 		{string(shipped), "request: 60s", "request: 60s, poll: 60ms", "timeouts.poll: 60ms blurs"},
+		{string(shipped), "ready: 10m", "ready: 10ms", "timeouts.ready: 10ms is over before the second poll"},
 		{string(shipped), "request: 60s", "request: 10ms", "timeouts.request: 10ms is shorter than timeouts.poll"},
 		{string(shipped), "request: 60s", "request: 60", "timeouts.request: 60 has no unit"},
 		{string(shipped), "request: 60s", `request: "60"`, `timeouts.request: "60" has no unit`},

@@ -2,6 +2,8 @@ package container_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +20,17 @@ import (
 	"assay/harness/engine/container"
 )
 
-// tiny is a server's image of a few megabytes: one static binary, built here.
-const tiny = "assay/test-tiny:1"
+// tiny is a server's image of a few megabytes: one static binary, built here,
+// and named after what it is built from.
+var tiny = fmt.Sprintf("assay/test-tiny:%.6x", sha256.Sum256([]byte(source)))
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if provider, err := testcontainers.NewDockerProvider(); err == nil {
+		_, _ = provider.Client().ImageRemove(context.Background(), tiny, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+	}
+	os.Exit(code)
+}
 
 const source = `package main
 
@@ -27,12 +38,24 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "dies" {
+	switch os.Args[len(os.Args)-1] {
+	case "dies":
 		fmt.Println("no such model")
 		os.Exit(3)
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+	case "talks": // on both streams at once, in halves of lines
+		for i := range 100 {
+			fmt.Fprint(os.Stderr, "<err ")
+			fmt.Print("<out ")
+			fmt.Fprintf(os.Stderr, "%d>\n", i)
+			fmt.Printf("%d>\n", i)
+		}
 	}
 	http.HandleFunc("/health", func(http.ResponseWriter, *http.Request) {})
 	http.HandleFunc("/die", func(http.ResponseWriter, *http.Request) { fmt.Println("dying"); os.Exit(7) })
@@ -110,9 +133,6 @@ func TestAContainerIsBuiltStartedWatchedAndRemoved(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(engine.AwaitReady(t.Context(), s, engine.ReadyOptions{Poll: 5 * time.Millisecond})).To(Succeed())
 	g.Expect(left(t, d)).To(Equal(1))
-	id := s.Identity(t.Context())
-	g.Expect(id["image_id"].Value).To(HavePrefix("sha256:"))
-	g.Expect(id["model_digest"].Reason).NotTo(BeEmpty())
 	g.Expect(s.Stop(t.Context())).To(Succeed())
 	g.Expect(s.Exit().Asked).To(BeTrue())
 	g.Expect(out.String()).To(ContainSubstring("listening\n"))
@@ -188,4 +208,138 @@ func TestWhatAKilledRunLeftIsRemovedAndALivingOneIsNot(t *testing.T) {
 	g.Expect(left(t, d)).To(Equal(1))
 	g.Expect(container.RemoveLeftovers(t.Context(), d)).To(Succeed())
 	g.Expect(left(t, d)).To(Equal(0))
+}
+
+func TestEveryFactIsAValueOrAReason(t *testing.T) {
+	docker(t)
+	g := NewWithT(t)
+	model := t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(model, "inventory.json"), []byte(`{"digest":"d1"}`), 0o644)).To(Succeed())
+	s, err, _, _ := launch(t, container.Config{
+		Image: tiny, Build: folder(t), Port: 8000, Args: []string{"--api-key", "s3cret"}, Env: map[string]string{"TOKEN": "s3cret"},
+		Mounts: []container.Mount{{Source: model, Target: "/model", ReadOnly: true}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(engine.AwaitReady(t.Context(), s, engine.ReadyOptions{Poll: 5 * time.Millisecond})).To(Succeed())
+	id := s.Identity(t.Context())
+	for name, f := range id {
+		g.Expect(f.Value == nil).To(Equal(f.Reason != ""), "%s: %+v", name, f)
+		g.Expect(f.Value == nil).To(Equal(f.Provenance == ""), "%s: %+v", name, f)
+	}
+	g.Expect(id["image_id"].Value).To(HavePrefix("sha256:"))
+	g.Expect(id["image_tags"].Value).To(ContainElement(tiny))
+	g.Expect(id["image_origin"].Value).To(ContainSubstring("found"))
+	g.Expect(id["image_build_ns"].Reason).To(ContainSubstring("found"))
+	g.Expect(id["model_digest"]).To(Equal(engine.Fact{Value: "d1", Provenance: "attested"}))
+	g.Expect(id["env_names"].Value).To(Equal([]string{"TOKEN"}))
+	g.Expect(fmt.Sprint(id)).NotTo(ContainSubstring("s3cret"))
+}
+
+func TestBothStreamsArriveInWholeLines(t *testing.T) {
+	docker(t)
+	g := NewWithT(t)
+	s, err, out, _ := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Args: []string{"talks"}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(engine.AwaitReady(t.Context(), s, engine.ReadyOptions{Poll: 5 * time.Millisecond})).To(Succeed())
+	g.Expect(s.Stop(t.Context())).To(Succeed())
+	lines := strings.Split(out.String(), "\n")
+	for i := range 100 {
+		g.Expect(lines).To(ContainElement(fmt.Sprintf("<err %d>", i)))
+		g.Expect(lines).To(ContainElement(fmt.Sprintf("<out %d>", i)))
+	}
+}
+
+func TestAStubbornContainerIsKilled(t *testing.T) {
+	d := docker(t)
+	g := NewWithT(t)
+	s, err, _, _ := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Args: []string{"stubborn"}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(engine.AwaitReady(t.Context(), s, engine.ReadyOptions{Poll: 5 * time.Millisecond})).To(Succeed())
+	leaving, cancel := context.WithCancel(t.Context())
+	cancel() // a caller that is leaving does not wait, and leaves nothing
+	g.Expect(s.Stop(leaving)).To(Succeed())
+	g.Expect(*s.Exit().Code).To(Equal(128 + 9))
+	g.Expect(s.Exit().Asked).To(BeTrue())
+	g.Expect(left(t, d)).To(Equal(0))
+	g.Expect(s.Stop(t.Context())).To(Succeed(), "twice is once")
+}
+
+func TestACommandThatTheImageLacks(t *testing.T) {
+	d := docker(t)
+	g := NewWithT(t)
+	_, err, _, phases := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Entrypoint: []string{"/no-such-command"}})
+	g.Expect(err).To(MatchError(ContainSubstring("/no-such-command")))
+	g.Expect(err).NotTo(MatchError(engine.ErrExited), "it never ran")
+	g.Expect(*phases).NotTo(ContainElement(engine.Exited))
+	g.Expect(left(t, d)).To(Equal(0))
+}
+
+func TestALaunchWithoutItsMountsFails(t *testing.T) {
+	d := docker(t)
+	g := NewWithT(t)
+	_, err, _, _ := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Mounts: []container.Mount{{Volume: "assay-no-such-model", Target: "/model"}}})
+	g.Expect(err).To(MatchError(engine.ErrUnavailable))
+	_, err = d.VolumeInspect(t.Context(), "assay-no-such-model", client.VolumeInspectOptions{})
+	g.Expect(err).To(HaveOccurred(), "Docker was not to make it")
+}
+
+// TestAGPUThatDockerCanNotGive: nothing falls back to a processor in silence,
+// and nothing is timed before that is known.
+func TestAGPUThatDockerCanNotGive(t *testing.T) {
+	d := docker(t)
+	g := NewWithT(t)
+	config := container.Config{Image: tiny, Build: folder(t), Port: 8000, AllGPUs: true}
+	s, err, _, phases := launch(t, config)
+	if err == nil {
+		g.Expect(s.Stop(t.Context())).To(Succeed())
+		t.Skip("this machine's Docker can give one")
+	}
+	g.Expect(err).To(MatchError(engine.ErrUnavailable))
+	g.Expect(err).To(MatchError(And(ContainSubstring("could not select device driver"), ContainSubstring("nvidia-container-toolkit"))))
+	g.Expect(*phases).To(BeEmpty())
+	g.Expect(left(t, d)).To(Equal(0))
+	err = container.New(config).Check(t.Context()) // the image is there now
+	g.Expect(err).To(MatchError(engine.ErrUnavailable))
+	g.Expect(err).To(MatchError(ContainSubstring("could not select device driver")))
+	found, err := d.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add("label", container.RunLabel+"=check")})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.Items).To(BeEmpty(), "what tried it is gone")
+}
+
+func TestWhenAnImageIsPulledAndWhenBuilt(t *testing.T) {
+	d := docker(t)
+	const absent = "localhost:1/assay/test-tiny:2" // no registry listens there
+	remove := func() { _, _ = d.ImageRemove(context.Background(), absent, client.ImageRemoveOptions{Force: true, PruneChildren: true}) }
+	remove()
+	t.Cleanup(remove)
+	build := folder(t)
+	for _, c := range []struct {
+		name   string
+		config container.Config
+		want   string // of the error; empty: it starts
+	}{
+		{"absent, never pulled", container.Config{Image: absent, Pull: container.PullNever}, "never to pull"},
+		{"absent, pulled", container.Config{Image: absent}, "can't be pulled"},
+		{"absent, built", container.Config{Image: absent, Build: build}, ""},
+		{"there, pulled if missing", container.Config{Image: absent}, ""},
+		{"there, never pulled", container.Config{Image: absent, Pull: container.PullNever}, ""},
+		{"there, always pulled", container.Config{Image: absent, Pull: container.PullAlways}, "can't be pulled"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			c.config.Port = 8000
+			s, err, _, _ := launch(t, c.config)
+			if c.want != "" {
+				g.Expect(err).To(MatchError(engine.ErrUnavailable))
+				g.Expect(err).To(MatchError(ContainSubstring(c.want)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			id := s.Identity(t.Context())
+			if c.config.Build != "" {
+				g.Expect(id["image_build_ns"].Value).To(BeNumerically(">", 0))
+			}
+			g.Expect(s.Stop(t.Context())).To(Succeed())
+		})
+	}
 }

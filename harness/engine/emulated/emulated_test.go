@@ -1,7 +1,6 @@
 package emulated_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -142,55 +141,114 @@ func TestADeclaredExitIsSeen(t *testing.T) {
 }
 
 func TestNothingIsLeftAfterAStop(t *testing.T) {
+	for name, faults := range map[string][]emulated.Fault{
+		"while it streams":          nil,
+		"while it stalls":           {{Kind: emulated.StallAfter, After: 1}},
+		"while it holds headers":    {{Kind: emulated.SlowHeaders}},
+		"after connections it cut":  {{Kind: emulated.Reset, After: 1}},
+		"while it goes on for none": {{Kind: emulated.IgnoreDisconnect}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			before := gleak.Goroutines()
+			s, err := emulated.New(config("t4-naive", faults...)).Launch(t.Context(), engine.Launch{Logs: io.Discard, Mark: func(engine.Moment) {}})
+			g.Expect(err).NotTo(HaveOccurred())
+			arrived := make(chan record.Request, 3)
+			for range cap(arrived) {
+				go func() { arrived <- ask(t, s, "Tell me a long story.", 2000) }()
+			}
+			metrics := s.URL() + "/metrics"
+			if len(faults) == 0 {
+				g.Eventually(func() *int { m, _ := telemetry.ReadGauges(t.Context(), metrics); return m.Waiting }).Should(HaveValue(Equal(2)))
+			}
+			g.Expect(s.Stop(t.Context())).To(Succeed())
+			g.Expect(s.Stop(t.Context())).To(Succeed(), "twice is once")
+			g.Expect(s.Done()).To(BeClosed())
+			for range cap(arrived) {
+				g.Expect((<-arrived).Outcome).NotTo(Equal(record.OK))
+			}
+			_, err = http.Get(s.URL() + "/health")
+			g.Expect(err).To(HaveOccurred())
+			http.DefaultClient.CloseIdleConnections()
+			g.Eventually(gleak.Goroutines).WithTimeout(5 * time.Second).ShouldNot(gleak.HaveLeaked(before))
+		})
+	}
+}
+
+func TestAClientThatLeavesEndsItsRequestOrNot(t *testing.T) {
+	for _, finish := range []bool{true, false} {
+		g := NewWithT(t)
+		c := config("t4-naive")
+		c.Finish = finish
+		s := launch(t, c)
+		ctx, leave := context.WithCancel(t.Context())
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/v1/completions",
+			strings.NewReader(`{"model":"m","prompt":"Hi","max_tokens":300,"ignore_eos":true,"stream":true}`))
+		g.Expect(err).NotTo(HaveOccurred())
+		response, err := http.DefaultClient.Do(request)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = response.Body.Read(make([]byte, 10))
+		g.Expect(err).NotTo(HaveOccurred())
+		leave()
+		_ = response.Body.Close()
+		idle := func() bool {
+			m, err := telemetry.ReadGauges(t.Context(), s.URL()+"/metrics")
+			g.Expect(err).NotTo(HaveOccurred())
+			return m.Idle()
+		}
+		g.Eventually(idle).WithTimeout(10 * time.Second).Should(BeTrue())
+		m, err := telemetry.ReadGauges(t.Context(), s.URL()+"/metrics")
+		g.Expect(err).NotTo(HaveOccurred())
+		if finish {
+			g.Expect(*m.Generated).To(Equal(300))
+		} else {
+			g.Expect(*m.Generated).To(BeNumerically("<", 300))
+		}
+	}
+}
+
+func TestAWrongConfigurationIsRefusedWhole(t *testing.T) {
 	g := NewWithT(t)
-	before := gleak.Goroutines()
-	s, err := emulated.New(config("t4-naive")).Launch(t.Context(), engine.Launch{Logs: io.Discard, Mark: func(engine.Moment) {}})
-	g.Expect(err).NotTo(HaveOccurred())
-	done := make(chan record.Request)
-	go func() { done <- ask(t, s, "Tell me a long story.", 2000) }()
-	g.Eventually(func() *int { m, _ := telemetry.ReadGauges(t.Context(), s.URL()+"/metrics"); return m.Running }).Should(HaveValue(Equal(1)))
-	g.Expect(s.Stop(t.Context())).To(Succeed())
-	g.Expect(s.Stop(t.Context())).To(Succeed(), "twice is once")
-	g.Expect((<-done).Outcome).NotTo(Equal(record.OK))
-	_, err = http.Get(s.URL() + "/health")
-	g.Expect(err).To(HaveOccurred())
-	http.DefaultClient.CloseIdleConnections()
-	g.Eventually(gleak.Goroutines).WithTimeout(5 * time.Second).ShouldNot(gleak.HaveLeaked(before))
+	c := emulated.Config{Scale: -1, Faults: []emulated.Fault{{Kind: "sing", Endpoint: "tea", Share: 2, Status: 200, Requests: []int{0}}}}
+	e := emulated.New(c)
+	_, err := e.Launch(t.Context(), engine.Launch{Logs: io.Discard, Mark: func(engine.Moment) {}})
+	g.Expect(err).To(MatchError(engine.ErrUnavailable))
+	for _, part := range []string{"no mode", "scale", "no name", `no fault "sing"`, `no endpoint "tea"`, "share of 2", "status 200", "count from 1"} {
+		g.Expect(err).To(MatchError(ContainSubstring(part)))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = emulated.New(config("t4-vllm")).Launch(ctx, engine.Launch{Logs: io.Discard, Mark: func(engine.Moment) {}})
+	g.Expect(err).To(MatchError(context.Canceled))
+}
+
+func TestThePageHasVLLMsNames(t *testing.T) {
+	g := NewWithT(t)
+	s := launch(t, config("t4-vllm"))
+	g.Expect(ask(t, s, "one", 5).Outcome).To(Equal(record.OK))
+	page := func() string {
+		response, err := http.Get(s.URL() + "/metrics")
+		g.Expect(err).NotTo(HaveOccurred())
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(text)
+	}
+	g.Eventually(page).Should(And(
+		ContainSubstring(`vllm:time_to_first_token_seconds_count{engine="0",model_name="m"} 1`),
+		ContainSubstring(`vllm:request_time_per_output_token_seconds_count{engine="0",model_name="m"} 1`),
+		ContainSubstring(`vllm:e2e_request_latency_seconds_count{engine="0",model_name="m"} 1`),
+		ContainSubstring(`vllm:request_success_total{engine="0",finished_reason="length",model_name="m"} 1`),
+		ContainSubstring(`vllm:generation_tokens_total{engine="0",model_name="m"} 5`),
+		ContainSubstring(`vllm:prompt_tokens_total{engine="0",model_name="m"} 25`), // the template's 24, and one
+		ContainSubstring(`vllm:num_preemptions_total{engine="0",model_name="m"} 0`),
+		ContainSubstring(`vllm:prefix_cache_queries_total`), ContainSubstring(`vllm:prefix_cache_hits_total`),
+		ContainSubstring(`vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0`),
+	))
 }
 
 func TestEveryFaultOfAPlanIsKnownHere(t *testing.T) {
 	for _, kind := range plan.FaultKinds {
 		NewWithT(t).Expect(emulated.Fault{Kind: kind}.Validate()).To(Succeed())
 	}
-}
-
-func FuzzRequest(f *testing.F) {
-	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":"Hi"}],"max_tokens":2,"stream":true}`))
-	f.Add([]byte(`{"model":"m","prompt":"x","max_completion_tokens":1,"min_tokens":-5}`))
-	f.Add([]byte(`[]`))
-	c := config("t4-vllm")
-	c.Scale = 1e4
-	s, err := emulated.New(c).Launch(f.Context(), engine.Launch{Logs: io.Discard, Mark: func(engine.Moment) {}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { _ = s.Stop(context.Background()) })
-	f.Fuzz(func(t *testing.T, body []byte) {
-		var asked struct {
-			A int `json:"max_tokens"`
-			B int `json:"max_completion_tokens"`
-			C int `json:"min_tokens"`
-		}
-		if json.Unmarshal(body, &asked) == nil && max(asked.A, asked.B, asked.C) > 1000 {
-			t.Skip("long answers are only slow")
-		}
-		for _, path := range []string{"/v1/chat/completions", "/v1/completions", "/tokenize"} {
-			response, err := http.Post(s.URL()+path, "application/json", bytes.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, response.Body)
-			_ = response.Body.Close()
-		}
-	})
 }

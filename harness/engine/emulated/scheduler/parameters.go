@@ -100,8 +100,8 @@ func Sets() map[string]Parameters {
 			Cold: 805 * time.Millisecond, Noise: 0.05, ContextTokens: 2048, TemplateTokens: 24, OutputTokens: lengths,
 		},
 		"t4-vllm": {
-			Mode: Batching, Step: 14260 * time.Microsecond, PerSequence: 244 * time.Microsecond,
-			Prefill: 11740 * time.Microsecond, PerPromptToken: 79 * time.Microsecond, Admission: 4370 * time.Microsecond, Crowding: 0.0277,
+			Mode: Batching, Step: 14290 * time.Microsecond, PerSequence: 251 * time.Microsecond,
+			Prefill: 10450 * time.Microsecond, PerPromptToken: 74 * time.Microsecond, Admission: 4130 * time.Microsecond, Crowding: 0.0276,
 			Cold: 14 * time.Millisecond, Noise: 0.03,
 			MaxSequences: 256, MaxStepTokens: 2048, KVTokens: 200_000, ContextTokens: 2048, TemplateTokens: 24, OutputTokens: lengths,
 		},

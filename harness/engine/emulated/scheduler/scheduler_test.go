@@ -33,7 +33,7 @@ const (
 	timeout     = 60 * time.Second
 	experiments = 15
 	// lag is the mean time between two requests of a wave reaching the server.
-	lag = 600 * time.Microsecond
+	lag = 250 * time.Microsecond
 )
 
 // experiment serves three waves of each tier on one fresh server, each wave on

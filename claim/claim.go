@@ -40,8 +40,11 @@ type Claim struct {
 	Verdict     Verdict    `json:"verdict"`
 	Reasons     []string   `json:"reasons"`
 	Observation string     `json:"observation"` // what was seen, whatever the verdict
-	PValue      *float64   `json:"p_value"`     // two-sided, exact sign flips over pairs; null where none was computed
-	Records     []Pointer  `json:"records"`
+	// Provenance is that of the numbers: nothing emulated is an observation of
+	// the engine that it stands for.
+	Provenance record.Provenance `json:"provenance"`
+	PValue     *float64          `json:"p_value"` // two-sided, exact sign flips over pairs; null where none was computed
+	Records    []Pointer         `json:"records"`
 }
 
 // Pointer leads to the records behind a claim.
@@ -71,24 +74,31 @@ func Judge(p *plan.Plan, s metric.Summary) Document {
 }
 
 func judge(p *plan.Plan, s metric.Summary, t metric.Tier, name plan.Claim) Claim {
-	c := Claim{Claim: name, Tier: t.Tier, Reasons: []string{}, Records: pointers(s, t.Tier)}
+	c := Claim{Claim: name, Tier: t.Tier, Reasons: []string{}, Provenance: s.Provenance, Records: pointers(s, t.Tier)}
 	at := "at " + record.Clients(t.Tier)
+	as := ", as configured,"
+	if s.Provenance == record.Emulated {
+		as = ", as configured and emulated,"
+	}
 	b, k := t.Baseline, t.Candidate
 	var pairs []metric.Pair
 	higher := false
-	var effect func(metric.Pair) (float64, bool)
+	var effect func(metric.Pair) (effect, bool)
 	switch name {
 	case plan.ClaimGoodput:
-		c.Sentence = fmt.Sprintf("%s, as configured, has a higher token goodput than %s, as configured, %s.", k.Arm, b.Arm, at)
+		c.Sentence = fmt.Sprintf("%s%s has a higher token goodput than %s%s %s.", k.Arm, as, b.Arm, as, at)
 		c.Observation = fmt.Sprintf("goodput medians: %s %s, %s %s; ratio %s", b.Arm, show(b.Goodput.Median), k.Arm, show(k.Goodput.Median), show(t.SpeedUp))
 		pairs, higher, effect = t.Pairs, true, logRatio
 	case plan.ClaimFailures:
-		c.Sentence = fmt.Sprintf("%s, as configured, fails less often than %s, as configured, %s.", k.Arm, b.Arm, at)
+		c.Sentence = fmt.Sprintf("%s%s fails less often than %s%s %s.", k.Arm, as, b.Arm, as, at)
 		c.Observation = fmt.Sprintf("failures: %s %d of %d, %s %d of %d", b.Arm, b.Counts.Failed, b.Counts.Attempted, k.Arm, k.Counts.Failed, k.Counts.Attempted)
 	case plan.ClaimTTFT:
-		c.Sentence = fmt.Sprintf("%s, as configured, has a lower p95 TTFT over all attempts than %s, as configured, %s.", k.Arm, b.Arm, at)
+		c.Sentence = fmt.Sprintf("%s%s has a lower p95 TTFT over all attempts than %s%s %s.", k.Arm, as, b.Arm, as, at)
 		c.Observation = fmt.Sprintf("p95 TTFT over all attempts: %s %s, %s %s", b.Arm, show(b.TTFTAll95), k.Arm, show(k.TTFTAll95))
 		pairs, effect = t.TTFTPairs, logRatio
+	}
+	if s.Provenance == record.Emulated {
+		c.Observation = "emulated: " + c.Observation
 	}
 	c.Verdict = Unsupported
 	if t.Status == "not_selected" {
@@ -102,7 +112,10 @@ func judge(p *plan.Plan, s metric.Summary, t metric.Tier, name plan.Claim) Claim
 	}
 	if name == plan.ClaimFailures {
 		pairs, effect = failures(s, p, t.Tier), difference
-		if b.Counts.Failed == 0 && k.Counts.Failed == 0 {
+		switch {
+		case b.Counts.Attempted == 0 || k.Counts.Attempted == 0:
+			c.Reasons = append(c.Reasons, fmt.Sprintf("%s made %d attempts and %s %d: there is nothing to compare", b.Arm, b.Counts.Attempted, k.Arm, k.Counts.Attempted))
+		case b.Counts.Failed == 0 && k.Counts.Failed == 0:
 			c.Verdict = NotApplicable
 			c.Reasons = append(c.Reasons, "nothing failed in either arm: there is no difference to show")
 			return c
@@ -119,7 +132,7 @@ func judge(p *plan.Plan, s metric.Summary, t metric.Tier, name plan.Claim) Claim
 // numbers are.
 func (c *Claim) obstacles(p *plan.Plan, s metric.Summary, t metric.Tier) {
 	if !s.Validity.Valid {
-		c.Reasons = append(c.Reasons, "the run is invalid: "+s.Validity.Reasons[0])
+		c.Reasons = append(c.Reasons, fmt.Sprintf("the run is invalid, for %d reason(s) in its validity", len(s.Validity.Reasons)))
 	}
 	if t.Status != "complete" {
 		c.Reasons = append(c.Reasons, "the tier is "+t.Status)
@@ -134,19 +147,36 @@ func (c *Claim) obstacles(p *plan.Plan, s metric.Summary, t metric.Tier) {
 	}
 }
 
+// effect is what one pair shows; a bound has the right sign, and is known only
+// to be at least so far from zero.
+type effect struct {
+	value float64
+	bound bool
+}
+
 // infer decides from the pairs, each of which counts once.
-func (c *Claim) infer(pairs []metric.Pair, higher bool, effect func(metric.Pair) (float64, bool)) {
+func (c *Claim) infer(pairs []metric.Pair, higher bool, of func(metric.Pair) (effect, bool)) {
 	var effects []float64
+	bounds := 0
 	for _, pair := range pairs {
-		v, ok := effect(pair)
+		e, ok := of(pair)
 		if !ok {
 			c.Reasons = append(c.Reasons, fmt.Sprintf("pair %d has no effect that can be computed", pair.Pair))
 			return
 		}
 		if !higher {
-			v = -v
+			e.value = -e.value
 		}
-		effects = append(effects, v)
+		if e.bound {
+			bounds++
+		}
+		effects = append(effects, e.value)
+	}
+	// Where all pairs point one way the p-value is 2/2^k whatever their sizes
+	// are; where they don't, it needs the sizes.
+	if bounds > 0 && !oneWay(effects) {
+		c.Reasons = append(c.Reasons, fmt.Sprintf("%d of %d pairs are known only as bounds, and the pairs do not all point one way", bounds, len(effects)))
+		return
 	}
 	p := SignFlip(effects)
 	if math.IsNaN(p) {
@@ -157,6 +187,9 @@ func (c *Claim) infer(pairs []metric.Pair, higher bool, effect func(metric.Pair)
 	sum := 0.0
 	for _, v := range effects {
 		sum += v
+	}
+	if bounds > 0 {
+		c.Reasons = append(c.Reasons, fmt.Sprintf("%d of %d pairs are known only as bounds; all point one way, which is all that p needs", bounds, len(effects)))
 	}
 	switch {
 	case sum <= 0:
@@ -169,20 +202,37 @@ func (c *Claim) infer(pairs []metric.Pair, higher bool, effect func(metric.Pair)
 	}
 }
 
-// logRatio is an effect that treats twice as much and half as much alike.
-func logRatio(p metric.Pair) (float64, bool) {
-	b, c := p.Baseline, p.Candidate
-	if b.Value == nil || c.Value == nil || *b.Value <= 0 || *c.Value <= 0 || b.AtLeast || c.AtLeast {
-		return 0, false
+func oneWay(effects []float64) bool {
+	up, down := 0, 0
+	for _, e := range effects {
+		if e > 0 {
+			up++
+		} else if e < 0 {
+			down++
+		}
 	}
-	return math.Log(*c.Value / *b.Value), true
+	return up == len(effects) || down == len(effects)
 }
 
-func difference(p metric.Pair) (float64, bool) {
-	if p.Baseline.Value == nil || p.Candidate.Value == nil {
-		return 0, false
+// logRatio is an effect that treats twice as much and half as much alike. Of
+// two values one may be a lower bound, if it is the greater one: then the true
+// ratio lies beyond.
+func logRatio(p metric.Pair) (effect, bool) {
+	b, c := p.Baseline, p.Candidate
+	if b.Value == nil || c.Value == nil || *b.Value <= 0 || *c.Value <= 0 {
+		return effect{}, false
 	}
-	return *p.Candidate.Value - *p.Baseline.Value, true
+	if c.AtLeast && (b.AtLeast || *c.Value <= *b.Value) || b.AtLeast && *b.Value <= *c.Value {
+		return effect{}, false
+	}
+	return effect{value: math.Log(*c.Value / *b.Value), bound: b.AtLeast || c.AtLeast}, true
+}
+
+func difference(p metric.Pair) (effect, bool) {
+	if p.Baseline.Value == nil || p.Candidate.Value == nil {
+		return effect{}, false
+	}
+	return effect{value: *p.Candidate.Value - *p.Baseline.Value}, true
 }
 
 // failures are the pairs' failure rates.

@@ -75,13 +75,48 @@ func TestSixPairsThatAgreeSupportAClaim(t *testing.T) {
 		g.Expect(c[name].Verdict).To(Equal(claim.Supported), "%s: %v", name, c[name].Reasons)
 		g.Expect(*c[name].PValue).To(BeNumerically("~", 2.0/64, 1e-12))
 	}
-	g.Expect(c[plan.ClaimTTFT].Verdict).To(Equal(claim.Unsupported), "a lower bound is no effect: %v", c[plan.ClaimTTFT].Reasons)
+	g.Expect(c[plan.ClaimTTFT].Verdict).To(Equal(claim.Supported), "a server that waits 10 s in vain is slower than one that does not: %v", c[plan.ClaimTTFT].Reasons)
+	g.Expect(c[plan.ClaimTTFT].Reasons).To(ContainElement(ContainSubstring("6 of 6 pairs are known only as bounds; all point one way")))
+	g.Expect(*c[plan.ClaimTTFT].PValue).To(BeNumerically("~", 2.0/64, 1e-12))
 	c = judge(t, p, recordtest.Options{})
 	g.Expect(c[plan.ClaimTTFT].Verdict).To(Equal(claim.Supported))
 	g.Expect(c[plan.ClaimFailures].Verdict).To(Equal(claim.NotApplicable))
 	c = judge(t, p, recordtest.Options{Speed: 0.1})
 	g.Expect(c[plan.ClaimGoodput].Verdict).To(Equal(claim.Unsupported))
 	g.Expect(c[plan.ClaimGoodput].Reasons).To(ContainElement(ContainSubstring("the other way")))
+}
+
+// TestBoundsThatDisagreeShowNothing has one pair in which the candidate is the
+// one that fails, and one in which both do.
+func TestBoundsThatDisagreeShowNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		fails func(record.Request) bool
+		says  string
+	}{
+		"the other way": {func(r record.Request) bool { return r.Ordinal == 4 && (r.Arm == "naive") != (r.Pair == 3) }, "do not all point one way"},
+		"in both arms":  {func(r record.Request) bool { return r.Ordinal == 4 && (r.Arm == "naive" || r.Pair == 3) }, "pair 3 has no effect"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := judge(t, recordtest.Plan("lifecycles: 1", "lifecycles: 6"), recordtest.Options{Fails: test.fails})[plan.ClaimTTFT]
+			NewWithT(t).Expect(c.Verdict).To(Equal(claim.Unsupported))
+			NewWithT(t).Expect(c.PValue).To(BeNil())
+			NewWithT(t).Expect(c.Reasons).To(ContainElement(ContainSubstring(test.says)))
+		})
+	}
+}
+
+func TestClaimsAreAboutTheArmsAndSayWhatIsEmulated(t *testing.T) {
+	for name, c := range judge(t, recordtest.Plan(), recordtest.Options{}) {
+		NewWithT(t).Expect(c.Sentence).To(HavePrefix("vllm, as configured and emulated, "), "%s", name)
+		NewWithT(t).Expect(c.Observation).To(HavePrefix("emulated: "))
+		NewWithT(t).Expect(c.Provenance).To(Equal(record.Emulated))
+	}
+}
+
+func TestNothingAttemptedIsNotNothingFailed(t *testing.T) {
+	c := judge(t, recordtest.Plan(), recordtest.Options{Stopped: func(lifecycle, _ int) bool { return lifecycle == 1 }})[plan.ClaimFailures]
+	NewWithT(t).Expect(c.Verdict).To(Equal(claim.Unsupported))
+	NewWithT(t).Expect(c.Reasons).To(ContainElement("naive made 0 attempts and vllm 0: there is nothing to compare"))
 }
 
 func TestAnInvalidRunSupportsNothing(t *testing.T) {

@@ -75,11 +75,14 @@ func (m *accountMatcher) Match(actual any) (bool, error) {
 }
 
 func (m *accountMatcher) FailureMessage(any) string {
-	more := ""
+	first, more := "nothing was found against it", "" // a message may be asked for before it is needed
+	if len(m.reasons) > 0 {
+		first = m.reasons[0]
+	}
 	if n := len(m.reasons) - 1; n > 0 {
 		more = fmt.Sprintf("\n(and %d more)", n)
 	}
-	return fmt.Sprintf("%s does not account for each of its %d scheduled attempts:\n%s%s\n%s", m.p.Name, m.p.Scheduled, m.reasons[0], more, counts(m.p))
+	return fmt.Sprintf("%s does not account for each of its %d scheduled attempts:\n%s%s\n%s", m.p.Name, m.p.Scheduled, first, more, counts(m.p))
 }
 
 func (m *accountMatcher) NegatedFailureMessage(any) string {

@@ -21,6 +21,9 @@ const (
 	ReportFile  = "report.md"
 	JUnitFile   = "junit.xml"
 	SumsFile    = "SHA256SUMS"
+
+	telemetryFile     = "telemetry.jsonl"
+	engineMetricsFile = "engine-metrics.jsonl"
 )
 
 // Bundle is a run's evidence with what is derived from it.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"assay/claim"
+	"assay/harness/metric"
 	"assay/harness/plan"
 	"assay/harness/record"
 )
@@ -14,25 +15,65 @@ import (
 func Markdown(b Bundle) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n%s\n\n", heading(b), validity(b))
-	fmt.Fprintf(&out, "%s\n%s\n", results(b).markdown(), allAttempts(b).markdown())
-	section := func(title string, lines []string) {
-		if len(lines) == 0 {
-			return
+	fmt.Fprintf(&out, "%s\n%s", results(b).markdown(), allAttempts(b).markdown())
+	for _, s := range append(words(b), section{"Claims", claimLines(b)}, section{"Where it ran", where(b)}) {
+		if len(s.lines) == 0 {
+			continue
 		}
-		fmt.Fprintf(&out, "## %s\n\n", title)
-		for _, line := range lines {
+		fmt.Fprintf(&out, "\n## %s\n\n", s.title)
+		for _, line := range s.lines {
 			fmt.Fprintf(&out, "- %s\n", line)
 		}
-		out.WriteString("\n")
 	}
-	section("How to read this", reading(b))
-	section("What this run does not show", limits(b))
-	section("Claims", claimLines(b))
-	section("Nulls", nullsOf(b.Summary))
-	section("Against its validity", b.Summary.Validity.Reasons)
-	section("Notes", b.Summary.Validity.Notes)
-	section("Where it ran", where(b))
 	return out.String()
+}
+
+// section is a list under the tables.
+type section struct {
+	title string
+	lines []string
+}
+
+// words are what stands under the tables wherever they are shown: a number is
+// read with what it is over, or not at all.
+func words(b Bundle) []section {
+	return []section{
+		{"How to read this", reading(b)},
+		{"What this run does not show", limits(b)},
+		{"Nulls", nullsOf(b.Summary)},
+		{"Against its validity", grouped(b.Summary.Validity.Reasons)},
+		{"Notes", grouped(b.Summary.Validity.Notes)},
+	}
+}
+
+// grouped says what many waves have in common once, with all of them.
+func grouped(texts []string) []string {
+	var order []string
+	waves := map[string][]string{}
+	for _, n := range texts {
+		at := ""
+		for range 2 { // "8 clients: lifecycle 1 (naive), repeat 2: …"
+			if head, rest, ok := strings.Cut(n, ": "); ok && (strings.HasSuffix(head, "client") || strings.HasSuffix(head, "clients") || strings.HasPrefix(head, "lifecycle ")) {
+				at, n = strings.TrimPrefix(at+", "+head, ", "), rest
+			}
+		}
+		if waves[n] == nil {
+			order = append(order, n)
+		}
+		waves[n] = append(waves[n], at)
+	}
+	var out []string
+	for _, n := range order {
+		switch at := waves[n]; {
+		case len(at) == 1 && at[0] == "":
+			out = append(out, n)
+		case len(at) == 1:
+			out = append(out, at[0]+": "+n)
+		default:
+			out = append(out, fmt.Sprintf("%s (%d times: %s)", n, len(at), strings.Join(at, "; ")))
+		}
+	}
+	return out
 }
 
 func heading(b Bundle) string {
@@ -55,7 +96,7 @@ func validity(b Bundle) string {
 		text = "INVALID: " + v.Reasons[0] + more
 	}
 	if b.Summary.Status != "complete" {
-		text += fmt.Sprintf(" The run is %s.", b.Summary.Status)
+		text = strings.TrimSuffix(text, ".") + fmt.Sprintf(". The run is %s.", b.Summary.Status)
 	}
 	return text
 }
@@ -66,22 +107,64 @@ func reading(b Bundle) []string {
 	base, cand := names(b)
 	var lines []string
 	if s.Provenance == record.Emulated {
-		lines = append(lines, fmt.Sprintf("Every number here is emulated: both servers are a scheduler model in this process, fitted to a published run. Seconds are emulated ones; measured times are %g times shorter, and the records keep those. Gates are in measured time.", s.TimeScale))
+		measured := "measured ones are as long"
+		if s.TimeScale != 1 {
+			measured = fmt.Sprintf("measured ones are %g times shorter", s.TimeScale)
+		}
+		lines = append(lines, fmt.Sprintf("Every number here is emulated: %s. Seconds are emulated ones; %s, and the records keep those. Gates are in measured time.", models(b.Plan), measured))
 	}
 	lines = append(lines,
 		fmt.Sprintf("A wave is as many clients as its tier says, one request each, released together by one barrier. Waves recorded at each tier and lifecycle: %d; lifecycles of each arm: %d. There is one attempt at each request, and no retry.", p.Sweep.Repeats, p.Sweep.Lifecycles),
 		"Token goodput of a wave: output tokens of its ok attempts, over the time from its release to the last terminal moment of any of its attempts, failed ones too. Tokens of failed attempts are not in it; they are in summary.json.",
-		fmt.Sprintf("Percentiles are %s. TTFT is from the first byte of the request written to the arrival of the first event with a token; in the first table over ok attempts, pooled over repeats, in the second over all attempts.", s.Percentiles),
+		fmt.Sprintf("Speed-up: the ratio of the goodput medians, %s over %s.", cand, base),
+		fmt.Sprintf("Percentiles are %s (numpy's default). TTFT is from the first byte of the request written to the arrival of the first event with a token; in the first table over ok attempts, pooled over repeats, in the second over all attempts. There, one that failed before its first token counts as one that would have waited at least until it failed; one that failed after it has the TTFT that was seen.", s.Percentiles),
 	)
 	for _, t := range s.Tiers {
 		if t.Status == "not_selected" {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s n = %d attempts, %d ok; %s n = %d attempts, %d ok. Tokens counted from %s and %s.",
-			record.Clients(t.Tier), base, t.Baseline.Counts.Attempted, t.Baseline.Counts.OK, cand, t.Candidate.Counts.Attempted, t.Candidate.Counts.OK,
-			source(t.Baseline.OutputTokensSource), source(t.Candidate.OutputTokensSource)))
+		lines = append(lines, fmt.Sprintf("%s: %s; %s.", record.Clients(t.Tier), population(t.Baseline), population(t.Candidate)))
 	}
-	return append(lines, arrivals(b.Run), cold(b))
+	return append(lines, outputs(s), arrivals(b.Run), cold(b))
+}
+
+// outputs says how the arms' outputs compare, where they were compared.
+func outputs(s metric.Summary) string {
+	var parts []string
+	for _, t := range s.Tiers {
+		if t.Outputs.Compared {
+			parts = append(parts, fmt.Sprintf("%s %d of %d equal by %s", record.Clients(t.Tier), t.Outputs.Equal, t.Outputs.Of, t.Outputs.By))
+		}
+	}
+	if len(parts) == 0 {
+		return "Outputs were not compared."
+	}
+	return "Outputs, compared between the arms at the same ordinal where both completed it: " + strings.Join(parts, "; ") + "."
+}
+
+// models names the arms that nothing but a model served.
+func models(p *plan.Plan) string {
+	var emulated []string
+	for _, a := range p.Arms {
+		if a.Engine.Emulated != nil {
+			emulated = append(emulated, fmt.Sprintf("%s (parameters %s)", a.Name, a.Engine.Emulated.Parameters))
+		}
+	}
+	return strings.Join(emulated, " and ") + " ran on a model of a server's scheduler, in this process, and on no engine"
+}
+
+// population is what an arm's numbers at a tier are over.
+func population(a metric.Arm) string {
+	text := fmt.Sprintf("%s %d waves, n = %d attempts, %d ok", a.Arm, a.Waves, a.Counts.Attempted, a.Counts.OK)
+	for _, o := range record.Outcomes[1:] {
+		if n := a.Counts.ByOutcome[o]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, o)
+		}
+	}
+	if a.TTFT95.N != a.Counts.OK {
+		text += fmt.Sprintf(", %d of the ok with a TTFT", a.TTFT95.N)
+	}
+	return text + ", tokens counted from " + source(a.OutputTokensSource)
 }
 
 func source(s string) string {
@@ -105,7 +188,7 @@ func arrivals(run record.Run) string {
 func cold(b Bundle) string {
 	warmup := "Nothing was sent before the first wave: the first request of each lifecycle met whatever a fresh server has not done yet (kernels, caches, allocations)."
 	if n := b.Plan.Sweep.Warmup; n > 0 {
-		warmup = fmt.Sprintf("%d request(s) were sent to each fresh server before its first wave; they are recorded, and in no result.", n)
+		warmup = fmt.Sprintf("%d warm-up request(s) were sent to each fresh server before its first wave; they are recorded, and in no result.", n)
 	}
 	if !b.Plan.Emulated() {
 		warmup += " The state of the page cache is not known; compile caches live inside the container and are fresh; prompts repeat within and between waves, so that a prefix cache, where the engine has one, is warm from the first repeat on."
@@ -118,21 +201,32 @@ func limits(b Bundle) []string {
 	base, _ := names(b)
 	lines := []string{
 		"A sustainable rate: closed-loop bursts of simultaneous clients are no arrival process, and no latency objective at a rate was tested.",
-		fmt.Sprintf("What an optimised server like %s could do: a baseline that serves one request at a time is not an optimised one.", base),
+		fmt.Sprintf("What an optimised baseline could do: %s is what the plan configures, and a server that takes one request at a time is not an optimised one.", base),
 	}
 	if b.Plan.Sweep.Lifecycles < 2 {
 		lines = append(lines, "How much of it another start of the same servers would repeat: with one lifecycle an arm every ratio is an observation, not a claim.")
 	}
-	compared := 0
+	var unequal, uncompared []string
 	for _, t := range b.Summary.Tiers {
-		if t.Outputs.Compared {
-			compared++
-			lines = append(lines, fmt.Sprintf("That both arms say the same: at %s %d of %d outputs that both completed were equal, compared by %s.", record.Clients(t.Tier), t.Outputs.Equal, t.Outputs.Of, t.Outputs.By))
-		} else if t.Status != "not_selected" {
-			lines = append(lines, fmt.Sprintf("That both arms say the same: at %s outputs were not compared: %s.", record.Clients(t.Tier), t.Outputs.Reason))
+		switch {
+		case t.Status == "not_selected":
+		case !t.Outputs.Compared:
+			uncompared = append(uncompared, fmt.Sprintf("%s (%s)", record.Clients(t.Tier), t.Outputs.Reason))
+		case t.Outputs.Equal != t.Outputs.Of:
+			unequal = append(unequal, record.Clients(t.Tier))
 		}
 	}
-	return append(lines, "That the outputs are any good: no answer was evaluated.")
+	if len(unequal) > 0 {
+		lines = append(lines, fmt.Sprintf("That both arms did the same work: their outputs differ at %s, so no ratio here is one engine's speed over another's at the same answers.", strings.Join(unequal, ", ")))
+	}
+	if len(uncompared) > 0 {
+		lines = append(lines, fmt.Sprintf("That both arms say the same: outputs were not compared at %s.", strings.Join(uncompared, ", ")))
+	}
+	lines = append(lines, "That the outputs are any good: no answer was evaluated.")
+	if b.Summary.Provenance == record.Emulated {
+		lines = append(lines, "How any engine does: what was served here is a model of one.")
+	}
+	return lines
 }
 
 // claimLines gives each claim a line with its verdict, its reasons and what
@@ -143,9 +237,25 @@ func claimLines(b Bundle) []string {
 		if notRun(c) {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s %s. Seen: %s.", c.Verdict, c.Sentence, strings.Join(c.Reasons, "; "), c.Observation))
+		lines = append(lines, fmt.Sprintf("%s: \"%s\" Why: %s. Seen: %s. Records: %s.", c.Verdict, c.Sentence, strings.Join(c.Reasons, "; "), c.Observation, records(c)))
 	}
 	return lines
+}
+
+// records names the evidence behind a claim.
+func records(c claim.Claim) string {
+	var parts []string
+	for _, p := range c.Records {
+		waves := make([]string, len(p.Waves))
+		for i, w := range p.Waves {
+			waves[i] = fmt.Sprint(w)
+		}
+		parts = append(parts, fmt.Sprintf("%s, lifecycle %d, waves %s", p.File, p.Lifecycle, strings.Join(waves, ", ")))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, "; ")
 }
 
 func notRun(c claim.Claim) bool {
@@ -205,7 +315,11 @@ func where(b Bundle) []string {
 			}
 		}
 		arm := b.Plan.Arm(l.Arm)
-		lines = append(lines, fmt.Sprintf("Lifecycle %d: %s on %s (%s); a client that leaves: %s.", l.Number, l.Arm, l.Engine, strings.Join(identity, ", "), disconnect(arm)))
+		kind := l.Engine
+		if len(identity) > 0 {
+			kind += " (" + strings.Join(identity, ", ") + ")"
+		}
+		lines = append(lines, fmt.Sprintf("Lifecycle %d: %s, %s; a client that leaves: %s.", l.Number, l.Arm, kind, disconnect(arm)))
 	}
 	return lines
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,16 @@ func bundle(t *testing.T, p *plan.Plan, o recordtest.Options) string {
 	t.Helper()
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "bundle")
-	run, err := recordtest.Write(dir, p, recordtest.Run(p, o))
+	g.Expect(written(t, dir, p, recordtest.Run(p, o))).NotTo(BeEmpty())
+	return dir
+}
+
+// written writes records as a run would have, and everything that is derived
+// from them: chains, heads, summary, claims, report, JUnit, sums.
+func written(t *testing.T, dir string, p *plan.Plan, run record.Run) string {
+	t.Helper()
+	g := NewWithT(t)
+	run, err := recordtest.Write(dir, p, run)
 	g.Expect(err).NotTo(HaveOccurred())
 	b := reports.Derive(p, run)
 	g.Expect(b.Write(dir)).To(Succeed())
@@ -53,20 +63,23 @@ func TestAnHonestBundleHolds(t *testing.T) {
 		p      *plan.Plan
 		o      recordtest.Options
 		status string
+		valid  bool
 	}{
-		"clean":         {recordtest.Plan(), recordtest.Options{}, "complete"},
-		"with failures": {recordtest.Plan(), recordtest.Options{Fails: failing}, "complete"},
-		"scaled":        {recordtest.Plan("seed: 7", "seed: 7\ntime_scale: 20"), recordtest.Options{}, "complete"},
-		"partial":       {recordtest.Plan(), recordtest.Options{Selected: func(tier int) bool { return tier == 4 }}, "partial"},
-		"six pairs":     {recordtest.Plan("lifecycles: 1", "lifecycles: 6"), recordtest.Options{}, "complete"},
-		"with warm-up":  {recordtest.Plan("lifecycles: 1", "lifecycles: 1, warmup: 2"), recordtest.Options{}, "complete"},
+		"clean":         {recordtest.Plan(), recordtest.Options{}, "complete", true},
+		"with failures": {recordtest.Plan(), recordtest.Options{Fails: failing}, "complete", true},
+		"scaled":        {recordtest.Plan("seed: 7", "seed: 7\ntime_scale: 20"), recordtest.Options{}, "complete", true},
+		"partial":       {recordtest.Plan(), recordtest.Options{Selected: func(tier int) bool { return tier == 4 }}, "partial", true},
+		"six pairs":     {recordtest.Plan("lifecycles: 1", "lifecycles: 6"), recordtest.Options{}, "complete", true},
+		"with warm-up":  {recordtest.Plan("lifecycles: 1", "lifecycles: 1, warmup: 2"), recordtest.Options{}, "complete", true},
+		"stopped":       {recordtest.Plan("lifecycles: 1", "lifecycles: 2"), recordtest.Options{Stopped: func(lifecycle, wave int) bool { return lifecycle == 2 && wave == 3 }}, "interrupted", false},
+		"half served":   {recordtest.Plan(), recordtest.Options{Fails: failing, Partial: func(record.Request) int { return 2 }}, "complete", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			v, err := reports.Verify(bundle(t, test.p, test.o))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(v.Reasons).To(BeEmpty())
-			g.Expect(v.Validity.Reasons).To(BeEmpty())
+			g.Expect(v.Validity.Valid).To(Equal(test.valid), "%v", v.Validity.Reasons)
 			g.Expect(v.Status).To(Equal(test.status))
 		})
 	}
@@ -172,21 +185,66 @@ func TestEveryTamperingIsNamed(t *testing.T) {
 		{"the plan", func(t *testing.T, dir string) {
 			replace(t, dir, reports.PlanFile, "client_lag: 20ms", "client_lag: 90ms")
 		}, "the record is of another plan"},
+		{"a time of the environment, which no report shows", func(t *testing.T, dir string) {
+			replace(t, dir, record.EnvironmentFile, `"2026-01-01T00:00:00Z"`, `"2026-01-02T00:00:00Z"`)
+		}, "environment.json: it is not the one that summary.json was computed with"},
+		{"a word of a log", func(t *testing.T, dir string) { replace(t, dir, "logs/01-naive.log", "ready", "weary") }, "logs/01-naive.log: it is not the log that lifecycle 1 kept"},
+		{"a line of a log removed", func(t *testing.T, dir string) { replace(t, dir, "logs/02-vllm.log", "vllm leaves\n", "") }, "logs/02-vllm.log: it has 1 lines, and the lifecycle counted 2"},
+		{"a log removed", func(t *testing.T, dir string) {
+			NewWithT(t).Expect(os.Remove(filepath.Join(dir, "logs/02-vllm.log"))).To(Succeed())
+		}, "logs/02-vllm.log: it is missing"},
+		{"a log and its hash, and chained again", func(t *testing.T, dir string) {
+			replace(t, dir, "logs/02-vllm.log", "leaves", "heaves")
+			data, err := os.ReadFile(filepath.Join(dir, "logs/02-vllm.log"))
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			lines(t, dir, record.LifecyclesFile, func(l []string) []string {
+				old := strings.SplitAfter(l[1], `"kept_sha256":"`)[1][:64]
+				l[1] = strings.Replace(l[1], `"kept_sha256":"`+old, `"kept_sha256":"`+record.LineSHA256(data), 1)
+				return rechain(l)
+			})
+		}, "junit.xml: assay.lifecycles_head"},
+		{"the requests removed", func(t *testing.T, dir string) {
+			NewWithT(t).Expect(os.Remove(filepath.Join(dir, record.RequestsFile))).To(Succeed())
+		}, "requests.jsonl: it is missing"},
+		{"the lifecycles removed", func(t *testing.T, dir string) {
+			NewWithT(t).Expect(os.Remove(filepath.Join(dir, record.LifecyclesFile))).To(Succeed())
+		}, "lifecycles.jsonl: it is missing"},
+		{"the environment removed", func(t *testing.T, dir string) {
+			NewWithT(t).Expect(os.Remove(filepath.Join(dir, record.EnvironmentFile))).To(Succeed())
+		}, "environment.json: it is missing"},
+		{"JUnit's report removed", func(t *testing.T, dir string) {
+			NewWithT(t).Expect(os.Remove(filepath.Join(dir, reports.JUnitFile))).To(Succeed())
+		}, "junit.xml: it is missing"},
+		{"JUnit's report made no report", func(t *testing.T, dir string) { replace(t, dir, reports.JUnitFile, "<testsuites>", "<testsuits>") }, "junit.xml: "},
+		{"a report of JUnit about another bundle", func(t *testing.T, dir string) {
+			replace(t, dir, reports.JUnitFile, "fixture-20260101", "fixture-20260102")
+		}, "assay.run"},
+		{"a summary by another contract", func(t *testing.T, dir string) {
+			replace(t, dir, reports.SummaryFile, `"metric_contract": 3`, `"metric_contract": 2`)
+		}, "by version 2 of the metric contract"},
+		{"a summary that is no JSON", func(t *testing.T, dir string) { replace(t, dir, reports.SummaryFile, `{`, `[`) }, "summary.json: no JSON"},
+		{"a claim added", func(t *testing.T, dir string) {
+			replace(t, dir, reports.ClaimsFile, `"claims": [`, `"claims": [{},`)
+		}, "claims.json:1: it does not fit its schema: at '/claims/0': missing properties"},
+		{"a number in the report's table", func(t *testing.T, dir string) { replace(t, dir, reports.ReportFile, "4/8 (50 %)", "0/8 (0 %)") }, "report.md:10: it says"},
+		{"the report's last line removed", func(t *testing.T, dir string) {
+			lines(t, dir, reports.ReportFile, func(l []string) []string { return l[:len(l)-1] })
+		}, "report.md"},
 		{"the environment", func(t *testing.T, dir string) {
 			replace(t, dir, record.EnvironmentFile, `"a processor"`, `"a better processor"`)
 		}, "report.md"},
 		{"a head in JUnit", func(t *testing.T, dir string) { replace(t, dir, reports.JUnitFile, `"valid"`, `"invalid"`) }, "assay.validity"},
 		{"a file added", func(t *testing.T, dir string) {
 			NewWithT(t).Expect(os.WriteFile(filepath.Join(dir, "extra.txt"), nil, 0o644)).To(Succeed())
-		}, ""},
+		}, "extra.txt: it is no file of this bundle"},
+		{"a log added", func(t *testing.T, dir string) {
+			NewWithT(t).Expect(os.WriteFile(filepath.Join(dir, "logs", "03-other.log"), nil, 0o644)).To(Succeed())
+		}, "logs/03-other.log: it is no file of this bundle"},
 		{"a derived file removed", func(t *testing.T, dir string) {
 			NewWithT(t).Expect(os.Remove(filepath.Join(dir, reports.ClaimsFile))).To(Succeed())
 		}, "claims.json: it is missing"},
 	} {
 		for _, anew := range []bool{false, true} {
-			if anew && test.says == "" {
-				continue
-			}
 			t.Run(fmt.Sprintf("%s, sums anew %v", test.name, anew), func(t *testing.T) {
 				g := NewWithT(t)
 				dir := bundle(t, recordtest.Plan(), recordtest.Options{Fails: failing})
@@ -205,28 +263,212 @@ func TestEveryTamperingIsNamed(t *testing.T) {
 	}
 }
 
+// TestATamperingThatIsMadeConsistentIsNamed rewrites everything after the
+// change, as somebody would who has this program: chains, heads, counts,
+// summary, claims, report, JUnit and sums. What the schedule and the invariants
+// hold against it is named all the same.
+func TestATamperingThatIsMadeConsistentIsNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*record.Run)
+		says   string
+	}{
+		"a failed attempt dropped": {func(run *record.Run) {
+			i := slices.IndexFunc(run.Requests, func(r record.Request) bool { return r.Outcome != record.OK })
+			dropped := run.Requests[i]
+			run.Requests = slices.Delete(run.Requests, i, i+1)
+			for j := range run.Waves {
+				if w := &run.Waves[j]; w.Lifecycle == dropped.Lifecycle && w.Number == dropped.Wave {
+					w.Attempts--
+				}
+			}
+			run.Lifecycles[dropped.Lifecycle-1].Requests--
+		}, "has no attempt"},
+		"the wave with the failures dropped": {func(run *record.Run) {
+			run.Waves = slices.DeleteFunc(run.Waves, func(w record.Wave) bool { return w.Lifecycle == 1 && w.Number == 4 })
+			run.Requests = slices.DeleteFunc(run.Requests, func(r record.Request) bool { return r.Lifecycle == 1 && r.Wave == 4 })
+			run.Lifecycles[0].Requests -= 4
+			run.Lifecycles[0].Waves--
+		}, "lifecycle 1, wave 4: it has 0 records"},
+		"a lifecycle dropped": {func(run *record.Run) {
+			run.Waves = slices.DeleteFunc(run.Waves, func(w record.Wave) bool { return w.Lifecycle == 2 })
+			run.Requests = slices.DeleteFunc(run.Requests, func(r record.Request) bool { return r.Lifecycle == 2 })
+			run.Lifecycles = run.Lifecycles[:1]
+		}, "lifecycle 2 (vllm): it has 0 records"},
+		"an attempt doubled": {func(run *record.Run) {
+			run.Requests = append(run.Requests, run.Requests[len(run.Requests)-1])
+			run.Waves[len(run.Waves)-1].Attempts++
+			run.Lifecycles[1].Requests++
+		}, "there are no retries"},
+		"an answer made faster": {func(run *record.Run) {
+			r := &run.Requests[len(run.Requests)-1]
+			*r.FirstTokenAt -= ms
+		}, "first_token_at_ns is not the arrival"},
+		"a timeout that came early": {func(run *record.Run) {
+			i := slices.IndexFunc(run.Requests, func(r record.Request) bool { return r.Outcome == record.Timeout })
+			run.Requests[i].EndedAt = run.Requests[i].ScheduledAt + second
+		}, "called a timeout after 1.000 s"},
+		"more tokens": {func(run *record.Run) {
+			n := 40
+			r := &run.Requests[len(run.Requests)-1]
+			r.OutputTokens, r.UsageOutputTokens = &n, &n
+		}, "output_tokens is 40 by token ids"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := recordtest.Plan()
+			run := recordtest.Run(p, recordtest.Options{Fails: failing})
+			test.change(&run)
+			v, err := reports.Verify(written(t, filepath.Join(t.TempDir(), "bundle"), p, run))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(strings.Join(v.Reasons, "\n")).To(ContainSubstring(test.says))
+		})
+	}
+}
+
+// TestAWhollyConsistentRewriteIsWhatSigningIsFor keeps the documented limit: a
+// bundle that was made up consistently holds. docs/verify.md says so.
+func TestAWhollyConsistentRewriteIsWhatSigningIsFor(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan()
+	v, err := reports.Verify(written(t, filepath.Join(t.TempDir(), "bundle"), p, recordtest.Run(p, recordtest.Options{Speed: 1000})))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(BeEmpty())
+}
+
+// TestAServerThatLiesLeavesABundleThatHolds tells what a server did from what
+// was done to the records: the run is invalid, and its evidence is whole.
+func TestAServerThatLiesLeavesABundleThatHolds(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan()
+	run := recordtest.Run(p, recordtest.Options{})
+	more := 9
+	run.Requests[3].UsageOutputTokens = &more
+	v, err := reports.Verify(written(t, filepath.Join(t.TempDir(), "bundle"), p, run))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(BeEmpty())
+	g.Expect(v.Validity.Valid).To(BeFalse())
+	g.Expect(v.Validity.Reasons).To(ConsistOf(ContainSubstring("the engine's usage counts 9 output tokens")))
+}
+
+func TestAStoppedRunNeedsNoJUnitReport(t *testing.T) {
+	g := NewWithT(t)
+	dir := bundle(t, recordtest.Plan(), recordtest.Options{Stopped: func(lifecycle, wave int) bool { return lifecycle == 1 && wave == 2 }})
+	g.Expect(os.Remove(filepath.Join(dir, reports.JUnitFile))).To(Succeed())
+	g.Expect(reports.Seal(dir)).To(Succeed())
+	v, err := reports.Verify(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(BeEmpty())
+	g.Expect(v.Status).To(Equal("interrupted"))
+}
+
+func TestSumsAreHeldToTheirForm(t *testing.T) {
+	g := NewWithT(t)
+	dir := bundle(t, recordtest.Plan(), recordtest.Options{})
+	replace(t, dir, reports.SumsFile, "  claims.json", " claims.json")
+	v, err := reports.Verify(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(ContainElement(HaveSuffix("is no line of it")))
+	g.Expect(os.Remove(filepath.Join(dir, reports.SumsFile))).To(Succeed())
+	v, err = reports.Verify(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(ConsistOf(ContainSubstring("SHA256SUMS is missing")))
+}
+
 func TestWhatCanNotBeReadIsAnError(t *testing.T) {
 	g := NewWithT(t)
 	_, err := reports.Verify(filepath.Join(t.TempDir(), "nothing"))
-	g.Expect(err).To(HaveOccurred())
+	g.Expect(err).To(MatchError(ContainSubstring("no bundle")))
 	dir := bundle(t, recordtest.Plan(), recordtest.Options{})
-	g.Expect(os.Remove(filepath.Join(dir, record.RequestsFile))).To(Succeed())
-	_, err = reports.Verify(dir)
-	g.Expect(err).To(MatchError(ContainSubstring(record.RequestsFile)))
+	_, err = reports.Verify(filepath.Join(dir, reports.PlanFile))
+	g.Expect(err).To(MatchError(ContainSubstring("name the bundle's directory")))
 	g.Expect(os.Remove(filepath.Join(dir, reports.PlanFile))).To(Succeed())
 	_, err = reports.Verify(dir)
 	g.Expect(err).To(MatchError(ContainSubstring("plan")))
 }
 
-func TestWhatPeopleRead(t *testing.T) {
-	for name, p := range map[string]*plan.Plan{
-		"report":   recordtest.Plan(),
-		"emulated": recordtest.Plan("seed: 7", "seed: 7\ntime_scale: 20", "request: 10s", "request: 200s"),
-	} {
-		run, err := recordtest.Write(filepath.Join(t.TempDir(), name), p, recordtest.Run(p, recordtest.Options{Fails: failing}))
+// TestThePublishedBundlesHold keeps what the docs show.
+func TestThePublishedBundlesHold(t *testing.T) {
+	bundles, err := filepath.Glob("../docs/results/*/" + reports.PlanFile)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(bundles).NotTo(BeEmpty())
+	for _, p := range bundles {
+		v, err := reports.Verify(filepath.Dir(p))
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		b := reports.Derive(p, run)
+		NewWithT(t).Expect(v.Reasons).To(BeEmpty(), p)
+	}
+}
+
+// TestSchemasRefuse breaks a document of each kind: a schema that takes
+// everything would check nothing. That they take what is written is what every
+// bundle here that holds shows.
+func TestSchemasRefuse(t *testing.T) {
+	dir := bundle(t, recordtest.Plan(), recordtest.Options{Fails: failing})
+	for kind, name := range map[string]string{
+		"request": record.RequestsFile, "wave": record.WavesFile, "lifecycle": record.LifecyclesFile,
+		"environment": record.EnvironmentFile, "summary": reports.SummaryFile, "claims": reports.ClaimsFile,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			g := NewWithT(t)
+			schema, err := reports.Schema(kind)
+			g.Expect(err).NotTo(HaveOccurred())
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			g.Expect(err).NotTo(HaveOccurred())
+			if strings.HasSuffix(name, ".jsonl") {
+				data, _, _ = bytes.Cut(data, []byte("\n"))
+			}
+			document := func() map[string]any {
+				var d map[string]any
+				g.Expect(json.Unmarshal(data, &d)).To(Succeed())
+				return d
+			}
+			g.Expect(schema.Validate(document())).To(Succeed())
+			for key := range document() {
+				d := document()
+				delete(d, key)
+				g.Expect(schema.Validate(d)).NotTo(Succeed(), "without %s", key)
+				d[key] = []any{[]any{}}
+				g.Expect(schema.Validate(d)).NotTo(Succeed(), "%s is of another kind", key)
+			}
+			d := document()
+			d["more"] = 1
+			g.Expect(schema.Validate(d)).NotTo(Succeed(), "an unknown key")
+		})
+	}
+	_, err := reports.Schema("nothing")
+	NewWithT(t).Expect(err).To(HaveOccurred())
+}
+
+func TestANullWithoutAReasonFitsNoSchema(t *testing.T) {
+	g := NewWithT(t)
+	dir := bundle(t, recordtest.Plan(), recordtest.Options{Selected: func(tier int) bool { return tier == 4 }})
+	replace(t, dir, reports.SummaryFile, `"reason": "no wave was recorded at this tier"`, `"reason": ""`)
+	v, err := reports.Verify(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(ContainElement(And(ContainSubstring("summary.json:1: it does not fit its schema"), ContainSubstring("/reason'"))))
+}
+
+const (
+	ms     = int64(1e6)
+	second = int64(1e9)
+)
+
+func TestWhatPeopleRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		p *plan.Plan
+		o recordtest.Options
+	}{
+		"report": {recordtest.Plan("labels: [emulated]", "labels: [cpu]",
+			"{emulated: {parameters: t4-naive}}", "{container: {image: naive}}", "{emulated: {parameters: t4-vllm}}", "{container: {image: vllm}}"), recordtest.Options{Fails: failing}},
+		"emulated": {recordtest.Plan("seed: 7", "seed: 7\ntime_scale: 20", "request: 10s", "request: 200s"), recordtest.Options{Fails: failing}},
+		"partial":  {recordtest.Plan("lifecycles: 1", "lifecycles: 6"), recordtest.Options{Selected: func(tier int) bool { return tier == 4 }}},
+		"stopped":  {recordtest.Plan(), recordtest.Options{Stopped: func(lifecycle, wave int) bool { return lifecycle == 2 && wave == 3 }}},
+	} {
+		run, err := recordtest.Write(filepath.Join(t.TempDir(), name), test.p, recordtest.Run(test.p, test.o))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		b := reports.Derive(test.p, run)
 		for suffix, got := range map[string]string{".md": reports.Markdown(b), ".txt": reports.Terminal(b)} {
+			// What a plan freezes to is tested where it is frozen.
+			got = strings.NewReplacer(b.Summary.PlanSHA256, "<the plan's SHA-256>", b.Summary.ScheduleSHA256, "<the schedule's SHA-256>").Replace(got)
 			file := filepath.Join("testdata", name+suffix)
 			if *update {
 				NewWithT(t).Expect(os.WriteFile(file, []byte(got), 0o644)).To(Succeed())

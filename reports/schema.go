@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -29,10 +32,11 @@ func Schema(kind string) (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource(name, parsed); err != nil {
+	location := "embedded:///" + name // a bare name would be one in this folder
+	if err := c.AddResource(location, parsed); err != nil {
 		return nil, err
 	}
-	return c.Compile(name)
+	return c.Compile(location)
 }
 
 // schemas validates every JSON document of the bundle.
@@ -66,12 +70,38 @@ func (v *verification) schemas() {
 				err = schema.Validate(value)
 			}
 			if err != nil {
-				v.found("%s:%d: it does not fit its schema: %s", d.file, i+1, oneLine(err))
+				v.found("%s:%d: it does not fit its schema: %s", d.file, i+1, misfit(err))
 			}
 		}
 	}
 }
 
-func oneLine(err error) string {
-	return string(bytes.Join(bytes.Fields([]byte(err.Error())), []byte(" ")))
+// misfit names the first places at which a document does not fit its schema.
+func misfit(err error) string {
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return err.Error()
+	}
+	const most = 3
+	texts := leaves(invalid)
+	slices.Sort(texts) // the library's order is a map's
+	more := max(0, len(texts)-most)
+	texts = texts[:len(texts)-more]
+	text := strings.Join(texts, "; ")
+	if more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
+}
+
+// leaves are the faults that have no other behind them.
+func leaves(e *jsonschema.ValidationError) []string {
+	if len(e.Causes) == 0 {
+		return []string{e.Error()}
+	}
+	var out []string
+	for _, cause := range e.Causes {
+		out = append(out, leaves(cause)...)
+	}
+	return out
 }

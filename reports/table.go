@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"assay/harness/metric"
+	"assay/harness/record"
 )
 
 // grid is a table as people read it: what a cell says is decided here, how it
@@ -19,10 +20,27 @@ type grid struct {
 
 // emulatedHeading marks every heading of a run whose numbers are emulated.
 func emulatedHeading(s metric.Summary) string {
-	if s.Provenance != "emulated" {
+	switch {
+	case s.Provenance != record.Emulated:
 		return ""
+	case s.TimeScale == 1:
+		return " (emulated; in emulated time, which ran as fast as real time)"
+	default:
+		return fmt.Sprintf(" (emulated; in emulated time, which ran %g times as fast as real time)", s.TimeScale)
 	}
-	return fmt.Sprintf(" (emulated; emulated time, %g× faster than real)", s.TimeScale)
+}
+
+// clients names a row by its tier, with what is to be known before any of its
+// numbers is read.
+func clients(t metric.Tier) string {
+	text := fmt.Sprint(t.Tier)
+	if !t.Validity.Valid {
+		text += " INVALID"
+	}
+	if t.Status != "complete" {
+		text += " " + t.Status
+	}
+	return text
 }
 
 // results is the one table: a row per tier.
@@ -30,16 +48,16 @@ func results(b Bundle) grid {
 	base, cand := names(b)
 	g := grid{
 		title: "Results" + emulatedHeading(b.Summary),
-		head: []string{"clients", base + " goodput, tok/s", cand + " goodput, tok/s", "speed-up",
+		head: []string{"clients", base + " goodput median [min–max] tok/s", cand + " goodput median [min–max] tok/s", "speed-up",
 			base + " p95 TTFT", cand + " p95 TTFT", base + " failures", cand + " failures"},
-		footer: "Goodput: median [min–max] over waves. TTFT: over ok attempts, which failures make look better than it was; see the next table.",
+		footer: "Goodput: over waves. TTFT: over ok attempts, which failures make look better than it was; see the next table.",
 	}
 	for _, t := range b.Summary.Tiers {
 		if t.Status == "not_selected" {
 			continue
 		}
 		g.rows = append(g.rows, []string{
-			fmt.Sprint(t.Tier), spread(t.Baseline.Goodput), spread(t.Candidate.Goodput), times(t.SpeedUp),
+			clients(t), spread(t.Baseline.Goodput), spread(t.Candidate.Goodput), times(t.SpeedUp),
 			seconds(t.Baseline.TTFT95), seconds(t.Candidate.TTFT95), failures(t.Baseline), failures(t.Candidate),
 		})
 	}
@@ -51,20 +69,22 @@ func allAttempts(b Bundle) grid {
 	base, cand := names(b)
 	g := grid{
 		title:  "TTFT over all attempts, failures right-censored" + emulatedHeading(b.Summary),
-		head:   []string{"clients", base + " p50", base + " p95", cand + " p50", cand + " p95", base + " n", cand + " n"},
-		footer: "≥: a lower bound. An attempt that failed before its first token would have waited at least until it ended.",
+		head:   []string{"clients", base + " p50", base + " p95", cand + " p50", cand + " p95", base + " censored/n", cand + " censored/n"},
+		footer: "≥: a lower bound. An attempt that failed before its first token is censored at its end: it would have waited at least so long.",
 	}
 	for _, t := range b.Summary.Tiers {
 		if t.Status == "not_selected" {
 			continue
 		}
 		g.rows = append(g.rows, []string{
-			fmt.Sprint(t.Tier), seconds(t.Baseline.TTFTAll50), seconds(t.Baseline.TTFTAll95), seconds(t.Candidate.TTFTAll50), seconds(t.Candidate.TTFTAll95),
-			fmt.Sprint(t.Baseline.TTFTAll95.N), fmt.Sprint(t.Candidate.TTFTAll95.N),
+			clients(t), seconds(t.Baseline.TTFTAll50), seconds(t.Baseline.TTFTAll95), seconds(t.Candidate.TTFTAll50), seconds(t.Candidate.TTFTAll95),
+			censored(t.Baseline.TTFTAll95), censored(t.Candidate.TTFTAll95),
 		})
 	}
 	return g
 }
+
+func censored(v metric.Value) string { return fmt.Sprintf("%d/%d", v.Censored, v.N) }
 
 func names(b Bundle) (baseline, candidate string) {
 	return b.Plan.WithRole("baseline").Name, b.Plan.WithRole("candidate").Name
@@ -74,7 +94,16 @@ func spread(s metric.Spread) string {
 	if s.Median.Value == nil || s.Min == nil || s.Max == nil {
 		return "null"
 	}
-	return fmt.Sprintf("%.1f [%.1f–%.1f]", *s.Median.Value, *s.Min, *s.Max)
+	return fmt.Sprintf("%s [%s–%s]", rate(*s.Median.Value), rate(*s.Min), rate(*s.Max))
+}
+
+// rate shows tenths, as the published tables do, and of less than one two
+// digits, so that little does not look like nothing.
+func rate(v float64) string {
+	if v > 0 && v < 1 {
+		return fmt.Sprintf("%.2g", v)
+	}
+	return fmt.Sprintf("%.1f", v)
 }
 
 func times(v metric.Value) string {
@@ -84,14 +113,17 @@ func times(v metric.Value) string {
 	return fmt.Sprintf("%.1f×", *v.Value)
 }
 
-// seconds shows three digits after the point, as the published tables do; of a
-// lower bound one, rounded down so that it stays one.
+// seconds shows three digits after the point, as the published tables do. A
+// lower bound is rounded down, so that it stays one: from ten seconds on to
+// tenths.
 func seconds(v metric.Value) string {
 	switch {
 	case v.Value == nil:
 		return "null"
-	case v.AtLeast:
+	case v.AtLeast && *v.Value >= 10:
 		return fmt.Sprintf("≥ %.1f s", math.Floor(float64(*v.Value*10))/10)
+	case v.AtLeast:
+		return fmt.Sprintf("≥ %.3f s", math.Floor(float64(*v.Value*1000))/1000)
 	default:
 		return fmt.Sprintf("%.3f s", *v.Value)
 	}
@@ -104,21 +136,30 @@ func failures(a metric.Arm) string {
 	return fmt.Sprintf("%d/%d (%.0f %%)", a.Counts.Failed, a.Counts.Attempted, 100*float64(a.Counts.Failed)/float64(a.Counts.Attempted))
 }
 
-// nullsOf lists the cells of a table's numbers that are null, with the reasons.
+// nullsOf lists the numbers of the tables that are null, with the reasons.
 func nullsOf(s metric.Summary) []string {
 	var out []string
 	for _, t := range s.Tiers {
 		if t.Status == "not_selected" {
+			out = append(out, fmt.Sprintf("%s: not selected, so the tables have no row for it", record.Clients(t.Tier)))
 			continue
 		}
-		for _, v := range []metric.Value{
-			t.Baseline.Goodput.Median, t.Candidate.Goodput.Median, t.SpeedUp, t.Baseline.TTFT95, t.Candidate.TTFT95,
-			t.Baseline.TTFTAll95, t.Candidate.TTFTAll95,
-		} {
+		say := func(what string, v metric.Value) {
 			if v.Value == nil {
-				out = append(out, fmt.Sprintf("%s (%s): %s", v.Population, v.Unit, v.Reason))
+				out = append(out, fmt.Sprintf("%s of %s: %s", what, v.Population, v.Reason))
 			}
 		}
+		for _, a := range []metric.Arm{t.Baseline, t.Candidate} {
+			if a.Waves == 0 && a.Counts.Attempted == 0 {
+				out = append(out, fmt.Sprintf("every number of %s, %s: no wave of it was recorded", a.Arm, record.Clients(t.Tier)))
+				continue
+			}
+			say("goodput", a.Goodput.Median)
+			say("p95 TTFT", a.TTFT95)
+			say("p50 and p95 TTFT", a.TTFTAll95)
+			say("failure rate", a.FailureRate)
+		}
+		say("speed-up", t.SpeedUp)
 	}
 	return out
 }

@@ -8,23 +8,36 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
+// width is the most columns that a line on a terminal has.
+const width = 118
+
+// widestWord is the most columns that a part of a heading has before it is
+// broken: arms may have long names.
+const widestWord = 12
+
 // Terminal is the report as a terminal shows it: the verdict on validity, the
-// tables, and the claims, in at most 120 columns.
+// tables, the words that belong under them, and the claims, in at most 120
+// columns.
 func Terminal(b Bundle) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "\n%s\n%s\n", heading(b), validity(b))
+	fmt.Fprintf(&out, "\n%s\n%s\n", wrap(heading(b), width, ""), wrap(validity(b), width, ""))
 	for _, g := range []grid{results(b), allAttempts(b)} {
-		fmt.Fprintf(&out, "\n%s\n%s\n%s\n", g.title, g.terminal(), wrap(g.footer, 118, ""))
+		fmt.Fprintf(&out, "\n%s\n%s\n%s\n", wrap(g.title, width, ""), g.terminal(), wrap(g.footer, width, ""))
 	}
-	fmt.Fprintf(&out, "\nClaims\n")
-	for _, line := range claimGroups(b) {
-		fmt.Fprintf(&out, "  %s\n", wrap(line, 114, "    "))
+	for _, s := range append(words(b), section{"Claims", claimGroups(b)}) {
+		if len(s.lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(&out, "\n%s\n", s.title)
+		for _, line := range s.lines {
+			fmt.Fprintf(&out, "  - %s\n", wrap(line, width-4, "    "))
+		}
 	}
 	return out.String()
 }
 
-// terminal draws a grid in aligned columns; a heading breaks before its last
-// words, so that the columns stay narrow.
+// terminal draws a grid in aligned columns; its headings break between words, so
+// that the columns are no wider than their cells.
 func (g grid) terminal() string {
 	w := table.NewWriter()
 	style := table.StyleLight
@@ -33,7 +46,12 @@ func (g grid) terminal() string {
 	head := make(table.Row, len(g.head))
 	columns := make([]table.ColumnConfig, len(g.head))
 	for i, h := range g.head {
-		head[i] = strings.Replace(strings.Replace(h, ", tok/s", "\ntok/s", 1), " ", "\n", 1)
+		heading := strings.NewReplacer(" goodput", "\ngoodput", " median", "\nmedian", " [", "\n[", " tok/s", "\ntok/s", " p", "\np", " failures", "\nfailures", " censored", "\ncensored").Replace(h)
+		words := strings.Split(heading, "\n")
+		for j := range words {
+			words[j] = text.WrapHard(words[j], widestWord)
+		}
+		head[i] = strings.Join(words, "\n")
 		columns[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight}
 	}
 	w.AppendHeader(head)
@@ -43,6 +61,7 @@ func (g grid) terminal() string {
 		for i, c := range row {
 			cells[i] = c
 		}
+		cells[0] = strings.ReplaceAll(row[0], " ", "\n") // a tier with a mark on it
 		w.AppendRow(cells)
 	}
 	return w.Render()

@@ -30,9 +30,10 @@ func (v Verdict) Holds() bool { return len(v.Reasons) == 0 }
 
 // Verify checks a bundle without any hardware: its sums, the schemas of its
 // documents, the chains of its records and their heads, that every scheduled
-// attempt is accounted for, what no honest run can break, and that the
-// summary, the claims and the report are those that its plan and records give.
-// The error says that the bundle could not be read at all.
+// attempt is accounted for, what no honest run can break, that the summary, the
+// claims and the report are those that its plan and records give, and that the
+// logs are those that the records name. A file of it that is missing is a
+// reason; the error says that the bundle could not be read at all.
 func Verify(dir string) (Verdict, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return Verdict{}, fmt.Errorf("there is no bundle: %w", err)
@@ -50,12 +51,9 @@ func Verify(dir string) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("the bundle has no plan that can be read: %w", err)
 	}
 	v.frozen(p)
-	run, err := record.Read(dir)
+	run, err := v.records()
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return Verdict{}, fmt.Errorf("the bundle is not whole: %w", err)
-		}
-		v.add(strings.Split(err.Error(), "\n")...)
+		return Verdict{}, err
 	}
 	v.schemas()
 	v.heads(run)
@@ -64,6 +62,9 @@ func Verify(dir string) (Verdict, error) {
 	v.derived(b)
 	v.junit(b)
 	v.logs(run)
+	if err := v.strangers(run); err != nil {
+		return Verdict{}, err
+	}
 	return Verdict{Reasons: v.reasons, Status: b.Summary.Status, Validity: b.Summary.Validity}, nil
 }
 
@@ -92,12 +93,55 @@ func (v *verification) frozen(p *plan.Plan) {
 	}
 }
 
+// evidence are the files that can't be computed anew.
+var evidence = []string{record.EnvironmentFile, record.RequestsFile, record.WavesFile, record.LifecyclesFile}
+
+// records reads the evidence. What is missing or no record is a reason; what
+// the file system refuses is an error.
+func (v *verification) records() (record.Run, error) {
+	for _, name := range evidence {
+		if _, err := os.Stat(filepath.Join(v.dir, name)); errors.Is(err, fs.ErrNotExist) {
+			v.found("%s: it is missing", name)
+		}
+	}
+	run, err := record.Read(v.dir)
+	for _, fault := range parts(err) {
+		var path *fs.PathError
+		switch {
+		case errors.Is(fault, fs.ErrNotExist): // said above
+		case errors.As(fault, &path):
+			return run, fmt.Errorf("the bundle can't be read: %w", fault)
+		default:
+			v.add(fault.Error())
+		}
+	}
+	return run, nil
+}
+
+// parts are the errors that were joined, however deep.
+func parts(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range joined.Unwrap() {
+		out = append(out, parts(e)...)
+	}
+	return out
+}
+
 // invariants are what no honest run can break. A run may say of itself that it
 // is invalid, and its bundle holds: but never with records that contradict
 // themselves.
 func (v *verification) invariants(p *plan.Plan, run record.Run) {
 	for _, f := range metric.Check(p, run) {
-		v.add(f.String())
+		if !f.ByServer {
+			v.add(f.String())
+		}
 	}
 }
 
@@ -170,6 +214,14 @@ func (v *verification) derived(b Bundle) {
 		v.found("the summary can't be computed anew: %s", err)
 		return
 	}
+	said := saidOf(v.dir)
+	if n := said.Contract; n != nil && *n != metric.Contract {
+		v.found("%s: its numbers are by version %d of the metric contract, and this program computes version %d: verify it with a program of that version", SummaryFile, *n, metric.Contract)
+		return
+	}
+	if said.Environment != "" && said.Environment != b.Summary.EnvironmentSHA256 {
+		v.found("%s: it is not the one that %s was computed with", record.EnvironmentFile, SummaryFile)
+	}
 	for _, f := range files {
 		data, err := os.ReadFile(filepath.Join(v.dir, f.name))
 		switch {
@@ -184,6 +236,23 @@ func (v *verification) derived(b Bundle) {
 			v.add(textDifference(f.name, data, f.data))
 		}
 	}
+}
+
+// said is what a bundle's summary says of its own making.
+type said struct {
+	Contract    *int   `json:"metric_contract"`
+	Environment string `json:"environment_sha256"`
+}
+
+// saidOf is empty where there is no summary that could say it: then the
+// comparison of the whole says so.
+func saidOf(dir string) said {
+	var s said
+	data, err := os.ReadFile(filepath.Join(dir, SummaryFile))
+	if err != nil || json.Unmarshal(data, &s) != nil {
+		return said{}
+	}
+	return s
 }
 
 func jsonDifference(name string, got, want []byte) string {
@@ -298,7 +367,10 @@ func Properties(dir string, s metric.Summary) [][2]string {
 func (v *verification) junit(b Bundle) {
 	data, err := os.ReadFile(filepath.Join(v.dir, JUnitFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		v.found("%s: it is missing", JUnitFile)
+		// A run that was stopped may not have come so far.
+		if b.Summary.Status != "interrupted" {
+			v.found("%s: it is missing", JUnitFile)
+		}
 		return
 	}
 	var suites struct {
@@ -329,8 +401,8 @@ func (v *verification) junit(b Bundle) {
 	}
 }
 
-// logs checks that each lifecycle's log is there, with as many lines as were
-// counted.
+// logs checks that each lifecycle's log is there as it was kept: a lifecycle's
+// record, which is chained, has its SHA-256.
 func (v *verification) logs(run record.Run) {
 	for _, l := range run.Lifecycles {
 		if l.Log == nil {
@@ -338,10 +410,32 @@ func (v *verification) logs(run record.Run) {
 		}
 		name := record.LogsDir + "/" + l.Log.File
 		data, err := os.ReadFile(filepath.Join(v.dir, record.LogsDir, filepath.Base(l.Log.File)))
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			v.found("%s: it is missing", name)
+		case err != nil:
 			v.found("%s: %s", name, err)
-		} else if n := bytes.Count(data, []byte("\n")); n != l.Log.Lines {
-			v.found("%s: it has %d lines, and the lifecycle counted %d", name, n, l.Log.Lines)
+		case bytes.Count(data, []byte("\n")) != l.Log.Lines:
+			v.found("%s: it has %d lines, and the lifecycle counted %d", name, bytes.Count(data, []byte("\n")), l.Log.Lines)
+		case l.Log.KeptSHA256 != "" && record.LineSHA256(data) != l.Log.KeptSHA256:
+			v.found("%s: it is not the log that lifecycle %d kept: its SHA-256 is another", name, l.Number)
 		}
 	}
+}
+
+// strangers names every file that no bundle of this run has.
+func (v *verification) strangers(run record.Run) error {
+	known := append(slices.Clone(evidence), PlanFile, SummaryFile, ClaimsFile, ReportFile, JUnitFile, telemetryFile, engineMetricsFile)
+	for _, l := range run.Lifecycles {
+		if l.Log != nil {
+			known = append(known, record.LogsDir+"/"+l.Log.File)
+		}
+	}
+	files, err := list(v.dir)
+	for _, name := range files {
+		if !slices.Contains(known, name) {
+			v.found("%s: it is no file of this bundle", name)
+		}
+	}
+	return err
 }

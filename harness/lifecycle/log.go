@@ -74,6 +74,7 @@ type Log struct {
 	mu       sync.Mutex
 	file     *os.File
 	original hash.Hash
+	kept     hash.Hash
 	partial  []byte
 	facts    record.Log
 	stopping bool
@@ -87,7 +88,7 @@ func OpenLog(dir, name string, redact *Redactor) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no place for the server's log: %w", err)
 	}
-	return &Log{name: name, redact: redact, file: file, original: sha256.New(), facts: record.Log{File: name}}, nil
+	return &Log{name: name, redact: redact, file: file, original: sha256.New(), kept: sha256.New(), facts: record.Log{File: name}}, nil
 }
 
 // Write takes output in pieces of any size. It never fails: an engine must
@@ -123,6 +124,7 @@ func (l *Log) line(text string) {
 	if l.tail = append(l.tail, clean); len(l.tail) > 50 {
 		l.tail = l.tail[1:]
 	}
+	l.kept.Write([]byte(clean + "\n"))
 	if _, err := l.file.WriteString(clean + "\n"); err != nil && l.err == nil {
 		l.err = err
 	}
@@ -154,6 +156,7 @@ func (l *Log) Close() (record.Log, error) {
 		l.partial = nil
 	}
 	l.facts.SHA256 = hex.EncodeToString(l.original.Sum(nil))
+	l.facts.KeptSHA256 = hex.EncodeToString(l.kept.Sum(nil))
 	for _, err := range []error{l.file.Sync(), l.file.Close()} {
 		if err != nil && l.err == nil {
 			l.err = err

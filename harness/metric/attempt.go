@@ -67,3 +67,21 @@ func OutputRate(r record.Request) (float64, string) {
 	}
 	return float64(*r.OutputTokens) / (float64(latency) / 1e9), ""
 }
+
+// Gap is the time between two events that followed one another, with the
+// number of tokens that the later one carried; nil where the engine does not
+// say.
+type Gap struct {
+	NS     int64
+	Tokens *int
+}
+
+// Gaps are the inter-token gaps of an attempt, an event each: a server that
+// sends several tokens in one event has fewer gaps, not shorter ones.
+func Gaps(r record.Request) []Gap {
+	var out []Gap
+	for i := 1; i < len(r.Events); i++ {
+		out = append(out, Gap{NS: r.Events[i].Arrival - r.Events[i-1].Arrival, Tokens: r.Events[i].Tokens})
+	}
+	return out
+}

@@ -2,17 +2,26 @@ package metric
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
+	"assay/harness/clock"
+	"assay/harness/engine"
 	"assay/harness/plan"
 	"assay/harness/record"
 )
 
-// Finding is one thing in the records that no honest run can have.
+// Finding is one thing that is wrong with the records.
 type Finding struct {
-	Code  string // a short name, such as "schedule" or "tokens"
+	Code  string // a short name, such as "schedule" or "incomplete"
 	Where string // "lifecycle 2, wave 4, ordinal 7"; empty for the run
 	Text  string
+	// ByServer says that a server can bring it about all by itself: an honest
+	// run may have it, and is invalid. Without it no honest run has such
+	// records, and their bundle does not hold.
+	ByServer bool
+
+	lifecycle, wave int // of which it is; 0: of no single one
 }
 
 // String writes the finding on one line.
@@ -26,7 +35,8 @@ func (f Finding) String() string {
 // Check holds records against the plan's schedule and against what no honest
 // run can break: every scheduled attempt accounted for exactly once, in the
 // schedule's order, times that only grow within an attempt, counts that agree
-// with what they count. It is the same live and when a bundle is verified.
+// with what they count. What the servers did against the plan is in it too,
+// and says so. It is the same live and when a bundle is verified.
 func Check(p *plan.Plan, run record.Run) []Finding {
 	frozen, err := plan.Freeze(p)
 	if err != nil {
@@ -52,6 +62,23 @@ type checker struct {
 
 func (c *checker) found(code, where, format string, args ...any) {
 	c.findings = append(c.findings, Finding{Code: code, Where: where, Text: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) inWave(w record.Wave, code, format string, args ...any) {
+	c.found(code, whereWave(w.Lifecycle, w.Number), format, args...)
+	f := &c.findings[len(c.findings)-1]
+	f.lifecycle, f.wave = w.Lifecycle, w.Number
+}
+
+func (c *checker) inAttempt(r record.Request, code, format string, args ...any) {
+	c.found(code, whereRequest(r), format, args...)
+	f := &c.findings[len(c.findings)-1]
+	f.lifecycle, f.wave = r.Lifecycle, r.Wave
+}
+
+func (c *checker) byServer(r record.Request, code, format string, args ...any) {
+	c.inAttempt(r, code, format, args...)
+	c.findings[len(c.findings)-1].ByServer = true
 }
 
 func (c *checker) hashes() {
@@ -116,17 +143,8 @@ func (c *checker) lifecycles() {
 				c.found("order", where, "it ran as number %d, as number %d of those that ran it should have", l.Executed, executed)
 			}
 		}
-		last := int64(0)
-		for _, m := range l.Moments {
-			// The engine's own start is on its own clock.
-			if m.At == nil || m.Phase == "engine_started" {
-				continue
-			}
-			if *m.At < last {
-				c.found("time", where, "%s at %d ns comes before the moment ahead of it at %d ns", m.Phase, *m.At, last)
-			}
-			last = max(last, *m.At)
-		}
+		c.moments(l)
+		c.explained(l)
 	}
 	for i := 1; i < len(c.run.Lifecycles); i++ {
 		a, b := c.run.Lifecycles[i-1], c.run.Lifecycles[i]
@@ -137,6 +155,107 @@ func (c *checker) lifecycles() {
 	for _, place := range c.schedule.Lifecycles {
 		if n := seen[place.Number]; n != 1 {
 			c.found("schedule", fmt.Sprintf("lifecycle %d (%s)", place.Number, place.Arm), "it has %d records, and needs exactly one", n)
+		}
+	}
+}
+
+// phases that follow one another wherever both were reached. An engine's own
+// start is on its own clock, and stands in none. A server that died has left
+// before its stop was requested, one that could not be started may have been
+// removed before it.
+var phases = [][]engine.Phase{
+	{engine.Invoked, engine.ImageReady, engine.Created, engine.Started, engine.FirstListening, engine.Ready, engine.FirstSent, engine.LastTerminal, engine.StopRequested},
+	{engine.Started, engine.Exited, engine.Removed},
+}
+
+// moments checks that a lifecycle's phases follow one another, and that its
+// request phase is the one that its attempts had.
+func (c *checker) moments(l record.Lifecycle) {
+	where := fmt.Sprintf("lifecycle %d", l.Number)
+	at := map[engine.Phase]*int64{}
+	for _, m := range l.Moments {
+		phase := engine.Phase(m.Phase)
+		if _, twice := at[phase]; twice {
+			c.found("time", where, "it has the moment %s twice", m.Phase)
+		}
+		at[phase] = m.At
+	}
+	chains := phases
+	if l.Exit != nil && l.Exit.Asked {
+		chains = append(slices.Clone(phases), []engine.Phase{engine.StopRequested, engine.Exited})
+	}
+	for _, chain := range chains {
+		last, name := int64(0), engine.Phase("the beginning")
+		for _, phase := range chain {
+			if at[phase] == nil {
+				continue
+			}
+			if *at[phase] < last {
+				c.found("time", where, "%s at %d ns comes before %s at %d ns", phase, *at[phase], name, last)
+			}
+			last, name = *at[phase], phase
+		}
+	}
+	var first, last *int64
+	for i := range c.run.Requests {
+		r := &c.run.Requests[i]
+		if r.Lifecycle != l.Number || r.SentAt == nil {
+			continue
+		}
+		if first == nil || *r.SentAt < *first {
+			first = r.SentAt
+		}
+		if last == nil || r.EndedAt > *last {
+			last = &r.EndedAt
+		}
+	}
+	for _, end := range []struct {
+		phase engine.Phase
+		want  *int64
+		what  string
+	}{{engine.FirstSent, first, "first sent_at_ns"}, {engine.LastTerminal, last, "last ended_at_ns"}} {
+		got := at[end.phase]
+		if (got == nil) != (end.want == nil) || got != nil && *got != *end.want {
+			c.found("time", where, "its %s is %s, and the %s of its attempts is %s", end.phase, nsOrNone(got), end.what, nsOrNone(end.want))
+		}
+	}
+}
+
+func nsOrNone(ns *int64) string {
+	if ns == nil {
+		return "null"
+	}
+	return fmt.Sprintf("%d ns", *ns)
+}
+
+// explained checks that what a lifecycle does not have, it has a reason for.
+func (c *checker) explained(l record.Lifecycle) {
+	where := fmt.Sprintf("lifecycle %d", l.Number)
+	for _, m := range l.Moments {
+		if m.At == nil && m.Reason == "" {
+			c.found("nulls", where, "its moment %s is null without a reason", m.Phase)
+		}
+	}
+	for _, f := range []struct {
+		name string
+		null bool
+	}{{"exit", l.Exit == nil}, {"log", l.Log == nil}} {
+		if f.null && l.Nulls[f.name] == "" {
+			c.found("nulls", where, "its %s is null without a reason", f.name)
+		}
+	}
+	for _, facts := range []map[string]record.Fact{l.Identity, l.Caches} {
+		for _, name := range slices.Sorted(maps.Keys(facts)) {
+			if f := facts[name]; f.Value == nil && f.Reason == "" {
+				c.found("nulls", where, "its %s is null without a reason", name)
+			}
+		}
+	}
+	if l.Executed == 0 {
+		for _, w := range c.run.Waves {
+			if w.Lifecycle == l.Number && w.Executed > 0 {
+				c.inWave(w, "order", "it ran, and its lifecycle did not")
+			}
 		}
 	}
 }
@@ -153,34 +272,35 @@ func (c *checker) waves() {
 		ends[k] = max(ends[k], r.EndedAt)
 	}
 	for _, w := range c.run.Waves {
-		where := whereWave(w.Lifecycle, w.Number)
 		seen[key{w.Lifecycle, w.Number}]++
 		place, ok := c.place(w.Lifecycle, w.Number)
 		if !ok {
-			c.found("schedule", where, "the schedule has no such wave")
+			c.inWave(w, "schedule", "the schedule has no such wave")
 			continue
 		}
 		if w.Tier != place.Tier || w.Repeat != place.Repeat || w.Warmup != place.Warmup || w.Arm != c.schedule.Lifecycles[w.Lifecycle-1].Arm {
-			c.found("schedule", where, "it is %s with %d clients, repeat %d; the schedule has %s with %d clients, repeat %d",
+			c.inWave(w, "schedule", "it is %s with %d clients, repeat %d; the schedule has %s with %d clients, repeat %d",
 				w.Arm, w.Tier, w.Repeat, c.schedule.Lifecycles[w.Lifecycle-1].Arm, place.Tier, place.Repeat)
 		}
+		c.explainedWave(w)
 		if w.Status == "not_selected" || w.Status == "not_run" {
 			continue
 		}
 		if w.ReleasedAt == nil {
-			c.found("wave", where, "it ran and has no release")
+			c.inWave(w, "wave", "it ran and has no release")
 			continue
 		}
 		if last, ok := before[w.Lifecycle]; ok {
 			if w.Number <= last.Number || w.Executed != last.Executed+1 {
-				c.found("order", where, "it ran as number %d after wave %d, against the schedule", w.Executed, last.Number)
+				c.inWave(w, "order", "it ran as number %d after wave %d, against the schedule", w.Executed, last.Number)
 			}
 			if end := ends[key{last.Lifecycle, last.Number}]; *w.ReleasedAt < end {
-				c.found("time", where, "it was released at %d ns, before wave %d had ended at %d ns", *w.ReleasedAt, last.Number, end)
+				c.inWave(w, "time", "it was released at %d ns, before wave %d had ended at %d ns", *w.ReleasedAt, last.Number, end)
 			}
 		} else if w.Executed != 1 {
-			c.found("order", where, "it is the first of its lifecycle to have run, and says that it was number %d", w.Executed)
+			c.inWave(w, "order", "it is the first of its lifecycle to have run, and says that it was number %d", w.Executed)
 		}
+		c.around(w, ends[key{w.Lifecycle, w.Number}], before[w.Lifecycle])
 		before[w.Lifecycle] = w
 	}
 	for _, l := range c.schedule.Lifecycles {
@@ -188,6 +308,67 @@ func (c *checker) waves() {
 			if n := seen[key{l.Number, w.Number}]; n != 1 {
 				c.found("schedule", whereWave(l.Number, w.Number), "it has %d records, and needs exactly one", n)
 			}
+		}
+	}
+}
+
+// around checks what surrounds a wave: the settling before it, and the
+// readings of both clocks.
+func (c *checker) around(w record.Wave, end int64, last record.Wave) {
+	if s := w.Settle; s != nil {
+		if s.From > s.Until || s.Until > *w.ReleasedAt {
+			c.inWave(w, "settle", "it settled from %d ns to %d ns and was released at %d ns", s.From, s.Until, *w.ReleasedAt)
+		}
+		busy := s.Running != nil && *s.Running > 0 || s.Waiting != nil && *s.Waiting > 0
+		if s.Idle && busy {
+			c.inWave(w, "settle", "its server is called idle with requests running or waiting")
+		}
+		var carried *bool
+		if s.Idle || s.Running != nil && s.Waiting != nil {
+			carried = &busy
+		}
+		if (carried == nil) != (w.CarryOver == nil) || carried != nil && *carried != *w.CarryOver {
+			c.inWave(w, "settle", "its carry_over is not what its settling saw")
+		}
+		left := 0
+		for _, r := range c.run.Of(last).Attempts {
+			if r.SentAt != nil && (r.Outcome == record.Timeout || r.Outcome == record.Cancelled) {
+				left++
+			}
+		}
+		if s.Abandoned != left {
+			c.inWave(w, "settle", "it says that %d attempts of the wave before were abandoned, and %d were", s.Abandoned, left)
+		}
+	}
+	readings := w.ClockReadings
+	if readings == nil {
+		return
+	}
+	if readings.Before.After > *w.ReleasedAt || readings.After.Before < end {
+		c.inWave(w, "clock", "its readings of both clocks are not around it")
+	}
+	stepped := clock.Conversion{First: clock.Reading(readings.Before), Last: clock.Reading(readings.After)}.Stepped()
+	if stepped != readings.Stepped {
+		c.inWave(w, "clock", "stepped is %t, and its readings say %t", readings.Stepped, stepped)
+	}
+	for _, r := range c.run.Of(w).Attempts {
+		if stepped && r.Clock.Provenance == record.KernelObserved {
+			c.inAttempt(r, "clock", "its times are the kernel's, and the wall clock was stepped inside the wave")
+		}
+	}
+}
+
+// explainedWave checks that each null of a wave has its reason.
+func (c *checker) explainedWave(w record.Wave) {
+	for _, f := range []struct {
+		name string
+		null bool
+	}{
+		{"settle", w.Settle == nil}, {"carry_over", w.CarryOver == nil}, {"released_at_ns", w.ReleasedAt == nil},
+		{"release_lag_ns", w.ReleaseLag == nil}, {"clock_readings", w.ClockReadings == nil}, {"client", w.Client == nil},
+	} {
+		if f.null != (w.Nulls[f.name] != "") {
+			c.inWave(w, "nulls", "%s is null without a reason, or has a reason and is not null", f.name)
 		}
 	}
 }
@@ -211,24 +392,33 @@ func (c *checker) requests() {
 	for _, r := range c.run.Requests {
 		place, ok := c.place(r.Lifecycle, r.Wave)
 		if !ok {
-			c.found("schedule", whereRequest(r), "the schedule has no such wave")
+			c.inAttempt(r, "schedule", "the schedule has no such wave")
 			continue
 		}
 		l := c.schedule.Lifecycles[r.Lifecycle-1]
 		if r.Arm != l.Arm || r.Pair != l.Pair || r.Position != l.Position || r.Tier != place.Tier || r.Repeat != place.Repeat || r.Warmup != place.Warmup || r.Lane != string(c.plan.Workload.Lane) {
-			c.found("schedule", whereRequest(r), "its arm, pair, position, tier, repeat, warm-up or lane is not the schedule's")
+			c.inAttempt(r, "schedule", "its arm, pair, position, tier, repeat, warm-up or lane is not the schedule's")
 		}
 		for _, text := range Broken(r) {
-			c.found("record", whereRequest(r), "%s", text)
+			c.inAttempt(r, "record", "%s", text)
+		}
+		if text := Misreported(r); text != "" {
+			c.byServer(r, "usage", "%s", text)
 		}
 		if r.Outcome == record.Timeout {
 			limit := int64(c.plan.Scaled(c.plan.Timeouts.Request))
 			if took := r.EndedAt - r.ScheduledAt; took < limit {
-				c.found("record", whereRequest(r), "it is called a timeout after %.3f s, and the limit is %.3f s", float64(took)/1e9, float64(limit)/1e9)
+				c.inAttempt(r, "record", "it is called a timeout after %.3f s, and the limit is %.3f s", float64(took)/1e9, float64(limit)/1e9)
 			}
 		}
-		if c.plan.Workload.Lane == plan.Fixed && r.Outcome == record.OK && r.OutputTokens != nil && *r.OutputTokens != c.plan.Workload.MaxTokens {
-			c.found("lane", whereRequest(r), "%d output tokens in the fixed lane, which needs exactly %d", *r.OutputTokens, c.plan.Workload.MaxTokens)
+		if r.OutputTokens == nil {
+			continue
+		}
+		switch n, most := *r.OutputTokens, c.plan.Workload.MaxTokens; {
+		case n > most:
+			c.byServer(r, "lane", "%d output tokens, and at most %d were asked for", n, most)
+		case c.plan.Workload.Lane == plan.Fixed && r.Outcome == record.OK && n != most:
+			c.byServer(r, "lane", "%d output tokens in the fixed lane, which needs exactly %d", n, most)
 		}
 	}
 }
@@ -236,24 +426,23 @@ func (c *checker) requests() {
 // accounted checks that a wave has each of its attempts exactly once.
 func (c *checker) accounted(w record.Wave) {
 	p := c.run.Of(w)
-	where := whereWave(w.Lifecycle, w.Number)
 	if w.Status == "not_selected" || w.Status == "not_run" {
 		if len(p.Attempts) > 0 {
-			c.found("attempts", where, "it is %s, and has %d attempts", w.Status, len(p.Attempts))
+			c.inWave(w, "incomplete", "it is %s, and has %d attempts", w.Status, len(p.Attempts))
 		}
 		return
 	}
 	for _, text := range Unaccounted(p) {
-		c.found("attempts", where, "%s", text)
+		c.inWave(w, "incomplete", "%s", text)
 	}
 	if w.Attempts != len(p.Attempts) {
-		c.found("attempts", where, "the wave says %d attempts, and has %d", w.Attempts, len(p.Attempts))
+		c.inWave(w, "incomplete", "the wave says %d attempts, and has %d", w.Attempts, len(p.Attempts))
 	}
 	var first, last *int64
 	for i := range p.Attempts {
 		r := p.Attempts[i]
 		if w.ReleasedAt != nil && r.ScheduledAt != *w.ReleasedAt {
-			c.found("time", whereRequest(r), "it was scheduled at %d ns, and the wave was released at %d ns", r.ScheduledAt, *w.ReleasedAt)
+			c.inAttempt(r, "time", "it was scheduled at %d ns, and the wave was released at %d ns", r.ScheduledAt, *w.ReleasedAt)
 		}
 		if r.SentAt == nil {
 			continue
@@ -267,9 +456,9 @@ func (c *checker) accounted(w record.Wave) {
 	}
 	switch {
 	case first == nil && w.ReleaseLag != nil:
-		c.found("release_lag", where, "the wave has a release lag, and nothing was sent")
+		c.inWave(w, "release_lag", "the wave has a release lag, and nothing was sent")
 	case first != nil && (w.ReleaseLag == nil || *w.ReleaseLag != *last-*first):
-		c.found("release_lag", where, "the wave's release lag is not the time between its first and its last sent_at, %d ns", *last-*first)
+		c.inWave(w, "release_lag", "the wave's release lag is not the time between its first and its last sent_at, %d ns", *last-*first)
 	}
 }
 
@@ -298,7 +487,8 @@ func Unaccounted(p record.Population) []string {
 	return out
 }
 
-// Broken says what in one attempt contradicts itself.
+// Broken says what in one attempt's record contradicts itself, whatever the
+// server did.
 func Broken(r record.Request) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -327,6 +517,9 @@ func times(r record.Request, say func(string, ...any)) {
 	if r.SentAt == nil && (r.FirstTokenAt != nil || len(r.Events) > 0) {
 		say("tokens came back for a request that was not sent")
 	}
+	if p := r.Clock.Provenance; p != record.KernelObserved && p != record.ClientObserved {
+		say("its times are %q, which no arrival can be", p)
+	}
 }
 
 func events(r record.Request, say func(string, ...any)) {
@@ -352,7 +545,10 @@ func events(r record.Request, say func(string, ...any)) {
 		}
 		last = max(last, e.Arrival)
 	}
-	if n := len(r.ClientLag); n != 0 && n != len(r.Events) {
+	if r.SentAt != nil && r.Events[0].Earliest < *r.SentAt {
+		say("event 1 can have arrived at %d, before sent_at_ns at %d", r.Events[0].Earliest, *r.SentAt)
+	}
+	if n := len(r.ClientLag); (n != 0 || r.Clock.Provenance == record.KernelObserved) && n != len(r.Events) {
 		say("it has %d events and %d client lags", len(r.Events), n)
 	}
 	for i, lag := range r.ClientLag {
@@ -388,9 +584,6 @@ func tokens(r record.Request, say func(string, ...any)) {
 		if *r.OutputTokens != len(r.OutputTokenIDs) || len(r.Events) > 0 && !all {
 			say("output_tokens is %d by token ids, and there are %d ids", *r.OutputTokens, len(r.OutputTokenIDs))
 		}
-		if r.Outcome == record.OK && r.UsageOutputTokens != nil && *r.UsageOutputTokens != *r.OutputTokens {
-			say("the engine's usage counts %d output tokens, and it returned the ids of %d", *r.UsageOutputTokens, *r.OutputTokens)
-		}
 	case record.SourceUsage:
 		if r.UsageOutputTokens == nil || *r.UsageOutputTokens != *r.OutputTokens {
 			say("output_tokens is %d by usage, and usage_output_tokens is not", *r.OutputTokens)
@@ -399,6 +592,16 @@ func tokens(r record.Request, say func(string, ...any)) {
 	default:
 		say("output_tokens_source is %q, which is none", *r.OutputTokensSource)
 	}
+}
+
+// Misreported says where the engine's usage lies against the token ids that it
+// returned itself; empty: nowhere.
+func Misreported(r record.Request) string {
+	if r.Outcome != record.OK || r.UsageOutputTokens == nil || r.OutputTokens == nil || r.OutputTokensSource == nil ||
+		*r.OutputTokensSource != record.SourceTokenIDs || *r.UsageOutputTokens == *r.OutputTokens {
+		return ""
+	}
+	return fmt.Sprintf("the engine's usage counts %d output tokens, and it returned the ids of %d", *r.UsageOutputTokens, *r.OutputTokens)
 }
 
 func outcome(r record.Request, say func(string, ...any)) {
@@ -419,6 +622,12 @@ func outcome(r record.Request, say func(string, ...any)) {
 	}
 	if r.Outcome == record.HTTPError && (r.HTTPStatus == nil || *r.HTTPStatus == 200) {
 		say("it is called http_error without an HTTP status that is one")
+	}
+	if r.Outcome == record.ConnectError && r.HTTPStatus != nil {
+		say("it is called connect_error, and was answered with HTTP %d", *r.HTTPStatus)
+	}
+	if (r.Outcome == record.HTTPError || r.Outcome == record.ConnectError) && len(r.Events) > 0 {
+		say("it is called %s, and %d events with a token arrived", r.Outcome, len(r.Events))
 	}
 }
 
@@ -454,7 +663,7 @@ func (c *checker) prompts() {
 	for _, r := range c.run.Requests {
 		k := key{r.Arm, r.Tier, r.Warmup, r.Ordinal}
 		if first, ok := input[k]; ok && (first.PromptID != r.PromptID || first.InputSHA256 != r.InputSHA256) {
-			c.found("prompts", whereRequest(r), "it was asked %s, and the same ordinal was asked %s in wave %d", r.PromptID, first.PromptID, first.Wave)
+			c.inAttempt(r, "prompts", "it was asked %s, and the same ordinal was asked %s in wave %d", r.PromptID, first.PromptID, first.Wave)
 		} else if !ok {
 			input[k] = r
 		}
@@ -462,7 +671,7 @@ func (c *checker) prompts() {
 			continue
 		}
 		if first, ok := tokens[r.PromptID]; ok && *first.InputTokens != *r.InputTokens {
-			c.found("prompts", whereRequest(r), "%s has %d input tokens in %s, and %d in %s: the arms were not asked the same", r.PromptID, *r.InputTokens, r.Arm, *first.InputTokens, first.Arm)
+			c.byServer(r, "prompts", "%s has %d input tokens in %s, and %d in %s: the arms were not asked the same", r.PromptID, *r.InputTokens, r.Arm, *first.InputTokens, first.Arm)
 			tokens[r.PromptID] = r // said once for each change, not for each attempt
 		} else if !ok {
 			tokens[r.PromptID] = r
@@ -478,7 +687,7 @@ func (c *checker) prompts() {
 		for _, arm := range c.plan.Arms {
 			other, ok := input[key{arm.Name, k.tier, k.warmup, k.ordinal}]
 			if ok && arm.Name > k.arm && other.PromptID != r.PromptID {
-				c.found("prompts", whereRequest(r), "%s was asked %s, and %s was asked %s", k.arm, r.PromptID, arm.Name, other.PromptID)
+				c.inAttempt(r, "prompts", "%s was asked %s, and %s was asked %s", k.arm, r.PromptID, arm.Name, other.PromptID)
 			}
 		}
 	}

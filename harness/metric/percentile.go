@@ -43,9 +43,11 @@ type Censored struct {
 // some are right-censored, and whether it is only a lower bound. Each censored
 // duration stands in for itself with the time at which it was cut; since the
 // true one is no shorter, every order statistic, and with it the percentile,
-// is no smaller. It is exact if no censored duration is among the order
-// statistics up to the upper one that type 7 interpolates: then nothing that
-// is unknown could move it.
+// is no smaller: a bound that needs no assumption about what was not seen. It
+// is exact if no censored duration is among the order statistics up to the
+// upper one that type 7 interpolates: then nothing that is unknown could move
+// it. A server that fails at once has a low bound, so the number of censored
+// durations belongs beside it.
 func CensoredPercentile(values []Censored, p float64) (float64, bool) {
 	if len(values) == 0 || p < 0 || p > 100 {
 		return math.NaN(), false
@@ -55,7 +57,9 @@ func CensoredPercentile(values []Censored, p float64) (float64, bool) {
 		// A censored one is longer than an observed one of the same length.
 		return cmp.Or(cmp.Compare(a.Value, b.Value), compareBool(a.AtLeast, b.AtLeast))
 	})
-	upper := int(math.Ceil(float64(float64(len(sorted)-1) * p / 100)))
+	// The rank by the library's own arithmetic, so that the two agree on which
+	// order statistics it touches.
+	upper := int(math.Ceil(float64(p/100) * float64(len(sorted)-1)))
 	plain := make([]float64, len(sorted))
 	bound := false
 	for i, v := range sorted {

@@ -1,6 +1,9 @@
 package metric
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -13,19 +16,19 @@ import (
 // wrong with the records is in the validity.
 func Summarize(p *plan.Plan, run record.Run) Summary {
 	schedule := p.Schedule()
-	s := &summarizer{plan: p, schedule: schedule, run: run, provenance: record.Derived}
+	s := &summarizer{plan: p, schedule: schedule, run: run, provenance: record.Derived, found: map[[2]int][]Finding{}}
 	if p.Emulated() {
 		s.provenance = record.Emulated
 	}
-	frozen, err := plan.Freeze(p)
+	frozen, _ := plan.Freeze(p)
 	out := Summary{
 		Schema: SummarySchema, Contract: Contract, PlanSHA256: frozen.SHA256, ScheduleSHA256: schedule.SHA256(), Run: run.Environment.Run,
-		Percentiles: PercentileType, Provenance: s.provenance, TimeScale: p.TimeScale, Status: s.status(),
+		EnvironmentSHA256: environmentSHA256(run.Environment), Percentiles: PercentileType, Provenance: s.provenance, TimeScale: p.TimeScale, Status: s.status(),
 		Lifecycles: []Lifecycle{}, Waves: []Wave{}, Tiers: []Tier{},
 	}
-	findings := Check(p, run)
-	if err != nil {
-		findings = append(findings, Finding{Code: "plan", Text: err.Error()})
+	findings := Check(p, run) // which says it too if the plan can't be frozen
+	for _, f := range findings {
+		s.found[[2]int{f.lifecycle, f.wave}] = append(s.found[[2]int{f.lifecycle, f.wave}], f)
 	}
 	for _, l := range run.Lifecycles {
 		out.Lifecycles = append(out.Lifecycles, s.lifecycle(l))
@@ -46,7 +49,27 @@ type summarizer struct {
 	schedule   plan.Schedule
 	run        record.Run
 	provenance record.Provenance
+	found      map[[2]int][]Finding // by lifecycle and wave
 	waves      []Wave
+}
+
+// environmentSHA256 is the hash of an environment's canonical JSON, in hex. Its
+// values go through JSON once before, so that it is the same while a run lasts
+// and when its bundle is read back.
+func environmentSHA256(e record.Environment) string {
+	var canonical any
+	data, err := json.Marshal(e)
+	if err == nil {
+		err = json.Unmarshal(data, &canonical)
+	}
+	if err == nil {
+		data, err = json.Marshal(canonical)
+	}
+	if err != nil {
+		return "" // it can't be written either, which its writer says
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 func (s *summarizer) status() string {
@@ -192,30 +215,64 @@ func (s *summarizer) client(w record.Wave, p record.Population, out *Wave) {
 		}
 	}
 	population := p.Name + ", events with a token"
-	measured := func(v float64, n int) Value {
+	measured := func(v float64, unit string, n int, population string) Value {
 		v = round(v)
-		return Value{Value: &v, Unit: "s", N: n, Population: population, Provenance: record.Derived}
+		return Value{Value: &v, Unit: unit, N: n, Population: population, Provenance: record.Derived}
 	}
-	switch {
-	case events == 0:
-		out.ClientLagP99 = Value{Unit: "s", Population: population, Provenance: record.Derived, Reason: "no event with a token arrived"}
-		out.Coalesced = Value{Unit: "ratio", Population: population, Provenance: record.Derived, Reason: "no event with a token arrived"}
-	default:
-		out.Coalesced = measured(float64(coalesced)/float64(events), events)
-		out.Coalesced.Unit = "ratio"
-		out.ClientLagP99 = Value{Unit: "s", Population: population, Provenance: record.Derived, Reason: "no kernel receive times to hold the reader against"}
-		if blind == 0 {
-			out.ClientLagP99 = measured(Percentile(lags, 99), len(lags))
+	null := func(unit, population, reason string) Value {
+		return Value{Unit: unit, Population: population, Provenance: record.Derived, Reason: reason}
+	}
+	lag := func(q float64) Value {
+		switch {
+		case events == 0:
+			return null("s", population, "no event with a token arrived")
+		case blind > 0:
+			return null("s", population, "no kernel receive times to hold the reader against")
 		}
+		return measured(Percentile(lags, q), "s", len(lags), population)
 	}
-	out.ReleaseLag = Value{Unit: "s", Population: p.Name + ", attempts that were sent", Provenance: record.Derived, Reason: w.Nulls["release_lag_ns"]}
-	if w.ReleaseLag != nil {
-		out.ReleaseLag = measured(float64(*w.ReleaseLag)/1e9, len(p.Attempts))
-		out.ReleaseLag.Population = p.Name + ", attempts that were sent"
+	out.ClientLagP50, out.ClientLagP99, out.ClientLagMax = lag(50), lag(99), lag(100)
+	out.Coalesced = null("ratio", population, "no event with a token arrived")
+	if events > 0 {
+		out.Coalesced = measured(float64(coalesced)/float64(events), "ratio", events, population)
+	}
+	population = p.Name + ", attempts that were sent"
+	out.ReleaseLag = null("s", population, "nothing was sent")
+	if lag, sent := ReleaseLag(p.Attempts); sent > 0 {
+		out.ReleaseLag = measured(float64(lag)/1e9, "s", sent, population)
 	}
 }
 
+// ReleaseLag is the time from the first sent_at to the last, in measured ns,
+// and how many attempts were sent at all.
+func ReleaseLag(attempts []record.Request) (lag int64, sent int) {
+	var first, last int64
+	for _, r := range attempts {
+		if r.SentAt == nil {
+			continue
+		}
+		if sent == 0 {
+			first, last = *r.SentAt, *r.SentAt
+		}
+		first, last = min(first, *r.SentAt), max(last, *r.SentAt)
+		sent++
+	}
+	return last - first, sent
+}
+
+// waveValidity is what the plan's gates say to a wave, and after it what is
+// wrong with its records.
 func (s *summarizer) waveValidity(w record.Wave, out Wave) Validity {
+	v := s.gates(w, out)
+	for _, f := range s.found[[2]int{w.Lifecycle, w.Number}] {
+		v.Reasons = append(v.Reasons, f.String())
+	}
+	v.Valid = len(v.Reasons) == 0
+	return v
+}
+
+// gates is what the plan's gates say to a wave.
+func (s *summarizer) gates(w record.Wave, out Wave) Validity {
 	v := Validity{Reasons: []string{}, Notes: []string{}}
 	against := func(format string, args ...any) { v.Reasons = append(v.Reasons, fmt.Sprintf(format, args...)) }
 	note := func(format string, args ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, args...)) }
@@ -223,7 +280,6 @@ func (s *summarizer) waveValidity(w record.Wave, out Wave) Validity {
 	switch w.Status {
 	case "not_selected":
 		note("not_selected: %s", w.Reason)
-		v.Valid = true
 		return v
 	case "not_run":
 		against("not_run: %s", w.Reason)
@@ -256,7 +312,6 @@ func (s *summarizer) waveValidity(w record.Wave, out Wave) Validity {
 	if w.ClockReadings != nil && w.ClockReadings.Stepped {
 		note("the wall clock was stepped inside the wave: arrivals are user-space times")
 	}
-	v.Valid = len(v.Reasons) == 0
 	return v
 }
 
@@ -344,25 +399,33 @@ func (s *summarizer) distributions(p record.Population, out *Arm) {
 	}
 	ttft := func(r record.Request) (float64, string) { v, reason := TTFT(r); return float64(v), reason }
 	latency := func(r record.Request) (float64, string) { v, reason := Latency(r); return float64(v), reason }
-	out.TTFT50, out.TTFT95 = plain(ttft, 50, ok), plain(ttft, 95, ok)
-	out.Latency50, out.Latency95 = plain(latency, 50, ok), plain(latency, 95, ok)
-	out.TPOT50, out.TPOT95 = plain(TPOT, 50, ok), plain(TPOT, 95, ok)
-	out.TTFTFailed50 = plain(ttft, 50, p.Where("failed attempts with a first token", func(r record.Request) bool {
+	out.TTFT50, out.TTFT95, out.TTFT99 = plain(ttft, 50, ok), plain(ttft, 95, ok), plain(ttft, 99, ok)
+	out.Latency50, out.Latency95, out.Latency99 = plain(latency, 50, ok), plain(latency, 95, ok), plain(latency, 99, ok)
+	out.TPOT50, out.TPOT95, out.TPOT99 = plain(TPOT, 50, ok), plain(TPOT, 95, ok), plain(TPOT, 99, ok)
+	begun := p.Where("failed attempts with a first token", func(r record.Request) bool {
 		return r.Outcome != record.OK && r.FirstTokenAt != nil
-	}))
-	censored := func(values []Censored, q float64) Value {
-		name := p.Name + ", all attempts, failures right-censored"
-		if len(values) == 0 {
-			return s.null("s", name, "no attempt was made")
-		}
-		v, bound := CensoredPercentile(values, q)
-		out := s.value(s.seconds(v), "s", len(values), name)
-		out.AtLeast = bound
-		return out
-	}
+	})
+	out.TTFTFailed50, out.TTFTFailed95 = plain(ttft, 50, begun), plain(ttft, 95, begun)
+	all := p.Name + ", all attempts, failures right-censored"
 	ttfts, latencies := CensoredTTFT(p), CensoredLatency(p)
-	out.TTFTAll50, out.TTFTAll95 = censored(ttfts, 50), censored(ttfts, 95)
-	out.LatencyAll50, out.LatencyAll95 = censored(latencies, 50), censored(latencies, 95)
+	out.TTFTAll50, out.TTFTAll95, out.TTFTAll99 = s.censored(ttfts, 50, all), s.censored(ttfts, 95, all), s.censored(ttfts, 99, all)
+	out.LatencyAll50, out.LatencyAll95, out.LatencyAll99 = s.censored(latencies, 50, all), s.censored(latencies, 95, all), s.censored(latencies, 99, all)
+}
+
+// censored is a percentile of durations in measured ns.
+func (s *summarizer) censored(values []Censored, q float64, population string) Value {
+	if len(values) == 0 {
+		return s.null("s", population, "no attempt was made that could have one")
+	}
+	v, bound := CensoredPercentile(values, q)
+	out := s.value(s.seconds(v), "s", len(values), population)
+	out.AtLeast = bound
+	for _, v := range values {
+		if v.AtLeast {
+			out.Censored++
+		}
+	}
+	return out
 }
 
 // CensoredTTFT is the time to first token of every attempt, in measured ns. An
@@ -417,7 +480,7 @@ func (s *summarizer) tier(tier int) Tier {
 		if w.Status != "not_selected" {
 			ran++
 		}
-		where := fmt.Sprintf("lifecycle %d (%s), repeat %d: ", w.Lifecycle, w.Arm, w.Repeat)
+		where := ofWave(w)
 		for _, r := range w.Validity.Reasons {
 			t.Validity.Valid = false
 			t.Validity.Reasons = append(t.Validity.Reasons, where+r)
@@ -440,10 +503,16 @@ func (s *summarizer) tier(tier int) Tier {
 	return t
 }
 
+func ofWave(w Wave) string {
+	return fmt.Sprintf("lifecycle %d (%s), repeat %d: ", w.Lifecycle, w.Arm, w.Repeat)
+}
+
 func (s *summarizer) speedUp(t Tier) Value {
 	population := fmt.Sprintf("%s, goodput medians of %s over %s", record.Clients(t.Tier), t.Candidate.Arm, t.Baseline.Arm)
 	b, c := t.Baseline, t.Candidate
 	switch {
+	case !t.Validity.Valid:
+		return s.null("ratio", population, fmt.Sprintf("the tier is invalid, for %d reason(s) in its validity", len(t.Validity.Reasons)))
 	case b.Goodput.Median.Value == nil:
 		return s.null("ratio", population, b.Arm+" has no goodput: "+b.Goodput.Median.Reason)
 	case c.Goodput.Median.Value == nil:
@@ -543,26 +612,30 @@ func (s *summarizer) ofPair(tier, pair int, arm string) (goodput, ttft Value) {
 		goodput = s.value(Median(values), "tok/s", len(values), population+", waves")
 	}
 	attempts := s.run.At(arm, tier).Where(fmt.Sprintf("pair %d", pair), func(r record.Request) bool { return r.Pair == pair })
-	ttft = s.null("s", population+", all attempts, failures right-censored", "no attempt was made")
-	if censored := CensoredTTFT(attempts); len(censored) > 0 {
-		v, bound := CensoredPercentile(censored, 95)
-		ttft = s.value(s.seconds(v), "s", len(censored), population+", all attempts, failures right-censored")
-		ttft.AtLeast = bound
-	}
-	return goodput, ttft
+	return goodput, s.censored(CensoredTTFT(attempts), 95, population+", all attempts, failures right-censored")
 }
 
+// validity is the run's: everything that is wrong with its records, and what
+// makes a tier invalid.
 func (s *summarizer) validity(out Summary, findings []Finding) Validity {
 	v := Validity{Reasons: []string{}, Notes: []string{}}
+	said := map[string]bool{}
 	for _, f := range findings {
+		said[f.String()] = true
 		v.Reasons = append(v.Reasons, f.String())
 	}
-	for _, t := range out.Tiers {
-		for _, r := range t.Validity.Reasons {
-			v.Reasons = append(v.Reasons, fmt.Sprintf("%s: %s", record.Clients(t.Tier), r))
+	for _, w := range out.Waves {
+		if w.Warmup || w.Status == "not_selected" {
+			continue // in no result
 		}
-		for _, n := range t.Validity.Notes {
-			v.Notes = append(v.Notes, fmt.Sprintf("%s: %s", record.Clients(t.Tier), n))
+		where := fmt.Sprintf("%s: %s", record.Clients(w.Tier), ofWave(w))
+		for _, r := range w.Validity.Reasons {
+			if !said[r] {
+				v.Reasons = append(v.Reasons, where+r)
+			}
+		}
+		for _, n := range w.Validity.Notes {
+			v.Notes = append(v.Notes, where+n)
 		}
 	}
 	for _, l := range s.run.Lifecycles {

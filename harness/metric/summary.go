@@ -1,7 +1,7 @@
 package metric
 
 import (
-	"math"
+	"strconv"
 
 	"assay/harness/plan"
 	"assay/harness/record"
@@ -16,6 +16,7 @@ type Value struct {
 	Unit       string            `json:"unit"`
 	AtLeast    bool              `json:"at_least,omitempty"` // a lower bound: what it is over was cut short
 	N          int               `json:"n"`
+	Censored   int               `json:"censored,omitempty"` // how many of the n are known only to be longer than they were seen
 	Population string            `json:"population"`
 	Provenance record.Provenance `json:"provenance"`
 	Reason     string            `json:"reason,omitempty"`
@@ -54,10 +55,12 @@ type Wave struct {
 	Status       string   `json:"status"`
 	Validity     Validity `json:"validity"`
 	Counts       Counts   `json:"counts"`
-	Wall         Value    `json:"wall"`          // release to last terminal, all attempts
-	Goodput      Value    `json:"goodput"`       // output tokens of ok attempts / wall
-	FailedTokens int      `json:"failed_tokens"` // seen of attempts that failed; in no goodput
+	Wall         Value    `json:"wall"`           // release to last terminal, all attempts
+	Goodput      Value    `json:"goodput"`        // output tokens of ok attempts / wall
+	FailedTokens int      `json:"failed_tokens"`  // seen of attempts that failed; in no goodput
+	ClientLagP50 Value    `json:"client_lag_p50"` // in measured time, whatever the scale; likewise the next four
 	ClientLagP99 Value    `json:"client_lag_p99"`
+	ClientLagMax Value    `json:"client_lag_max"`
 	Coalesced    Value    `json:"coalesced"`
 	ReleaseLag   Value    `json:"release_lag"`
 }
@@ -71,17 +74,23 @@ type Arm struct {
 	// Over ok attempts, pooled over all repeats.
 	TTFT50    Value `json:"ttft_p50"`
 	TTFT95    Value `json:"ttft_p95"`
+	TTFT99    Value `json:"ttft_p99"`
 	Latency50 Value `json:"latency_p50"`
 	Latency95 Value `json:"latency_p95"`
+	Latency99 Value `json:"latency_p99"`
 	TPOT50    Value `json:"tpot_p50"`
 	TPOT95    Value `json:"tpot_p95"`
+	TPOT99    Value `json:"tpot_p99"`
 	// Over all attempts, failures right-censored.
 	TTFTAll50    Value `json:"ttft_all_p50"`
 	TTFTAll95    Value `json:"ttft_all_p95"`
+	TTFTAll99    Value `json:"ttft_all_p99"`
 	LatencyAll50 Value `json:"latency_all_p50"`
 	LatencyAll95 Value `json:"latency_all_p95"`
+	LatencyAll99 Value `json:"latency_all_p99"`
 	// Over failed attempts that had a first token: a population of its own.
 	TTFTFailed50       Value  `json:"ttft_failed_p50"`
+	TTFTFailed95       Value  `json:"ttft_failed_p95"`
 	Counts             Counts `json:"counts"`
 	FailureRate        Value  `json:"failure_rate"`
 	FailedTokens       int    `json:"failed_tokens"`
@@ -133,32 +142,38 @@ type Lifecycle struct {
 
 // Summary is every number of a run: summary.json.
 type Summary struct {
-	Schema         string            `json:"schema"`
-	Contract       int               `json:"metric_contract"`
-	PlanSHA256     string            `json:"plan_sha256"`
-	ScheduleSHA256 string            `json:"schedule_sha256"`
-	Run            string            `json:"run"`
-	Percentiles    string            `json:"percentiles"`
-	Provenance     record.Provenance `json:"provenance"` // of every result: derived, or emulated
-	TimeScale      float64           `json:"time_scale"`
-	Status         string            `json:"status"` // "complete", "partial" or "interrupted"
-	Validity       Validity          `json:"validity"`
-	Lifecycles     []Lifecycle       `json:"lifecycles"`
-	Waves          []Wave            `json:"waves"`
-	Tiers          []Tier            `json:"tiers"`
+	Schema         string `json:"schema"`
+	Contract       int    `json:"metric_contract"`
+	PlanSHA256     string `json:"plan_sha256"`
+	ScheduleSHA256 string `json:"schedule_sha256"`
+	Run            string `json:"run"`
+	// EnvironmentSHA256 binds environment.json, in which no chain ends: the
+	// hash of its canonical JSON.
+	EnvironmentSHA256 string            `json:"environment_sha256"`
+	Percentiles       string            `json:"percentiles"`
+	Provenance        record.Provenance `json:"provenance"` // of every result: derived, or emulated
+	TimeScale         float64           `json:"time_scale"`
+	Status            string            `json:"status"` // "complete", "partial" or "interrupted"
+	Validity          Validity          `json:"validity"`
+	Lifecycles        []Lifecycle       `json:"lifecycles"`
+	Waves             []Wave            `json:"waves"`
+	Tiers             []Tier            `json:"tiers"`
 }
 
 // digits is how many significant digits a value keeps: far more than any
-// measurement has, and fewer than would differ between machines.
-const digits = 9
+// measurement has, and fewer than would differ between machines. guard is cut
+// to first: two machines' last bits may fall on either side of a tie of nine
+// digits, of which whole nanoseconds have many, and guard brings both to it.
+const (
+	digits = 9
+	guard  = 13
+)
 
 func round(v float64) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
+	for _, n := range []int{guard, digits} {
+		// Decimal rounding by strconv is exact, and so the same everywhere;
+		// its own output always parses.
+		v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', n-1, 64), 64)
 	}
-	scale := math.Pow(10, digits-1-math.Floor(math.Log10(math.Abs(v))))
-	if math.IsInf(scale, 0) || scale == 0 {
-		return v
-	}
-	return math.Round(float64(v*scale)) / scale
+	return v
 }

@@ -282,11 +282,14 @@ type Lifecycle struct {
 
 // Log is a server's output in the bundle.
 type Log struct {
-	File      string `json:"file"` // under logs/
-	Lines     int    `json:"lines"`
-	Redacted  int    `json:"redacted"`   // lines in which a secret or an identity was blacked out
-	SHA256    string `json:"sha256"`     // of the original, before redaction
-	AfterStop int    `json:"after_stop"` // lines after stop was requested, marked in the file
+	File     string `json:"file"` // under logs/
+	Lines    int    `json:"lines"`
+	Redacted int    `json:"redacted"` // lines in which a secret or an identity was blacked out
+	SHA256   string `json:"sha256"`   // of the original, before redaction
+	// KeptSHA256 is that of the file in the bundle, redacted and marked: it
+	// binds the log to the chain. Bundles from before it was kept lack it.
+	KeptSHA256 string `json:"kept_sha256,omitempty"`
+	AfterStop  int    `json:"after_stop"` // lines after stop was requested, marked in the file
 }
 
 // Environment is where a run ran: environment.json.

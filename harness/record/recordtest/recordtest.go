@@ -1,6 +1,8 @@
 package recordtest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -55,8 +57,14 @@ func Plan(oldnew ...string) *plan.Plan {
 
 // Options are the knobs of a run.
 type Options struct {
-	// Fails says which attempts time out; nil: none. They have no first token.
+	// Fails says which attempts time out; nil: none.
 	Fails func(r record.Request) bool
+	// Partial is how many tokens an attempt that times out got before it, fewer
+	// than it asked for; nil: none.
+	Partial func(r record.Request) int
+	// Stopped says inside which wave the run was stopped, the first for which it
+	// holds: its attempts are cancelled, and nothing ran after it. nil: none.
+	Stopped func(lifecycle, wave int) bool
 	// Selected says which tiers were run; nil: all.
 	Selected func(tier int) bool
 	// Speed is how many times faster than the baseline the candidate is; 0: 10.
@@ -82,14 +90,47 @@ func Run(p *plan.Plan, o Options) record.Run {
 			"go_version": fact("go1.26"), "revision": {Reason: "no checkout"},
 		},
 	}}
+	stopped := false
 	for _, place := range p.Schedule().Lifecycles {
+		if stopped {
+			waves, l := absent(p, place)
+			run.Waves = append(run.Waves, waves...)
+			run.Lifecycles = append(run.Lifecycles, l)
+			continue
+		}
 		b := builder{plan: p, options: o, place: place, now: 2 * second}
 		waves, requests := b.waves()
 		run.Waves = append(run.Waves, waves...)
 		run.Requests = append(run.Requests, requests...)
-		run.Lifecycles = append(run.Lifecycles, b.lifecycle(len(waves), len(requests)))
+		run.Lifecycles = append(run.Lifecycles, b.lifecycle(waves, requests))
+		stopped = b.stopped
 	}
 	return run
+}
+
+const stoppedText = "the run was stopped inside the wave: interrupted by the user"
+
+func absentWave(w *record.Wave, status, reason string) {
+	w.Status, w.Reason, w.Nulls = status, reason, map[string]string{}
+	for _, f := range []string{"settle", "carry_over", "released_at_ns", "release_lag_ns", "clock_readings", "client"} {
+		w.Nulls[f] = reason
+	}
+}
+
+// absent is a lifecycle that the run was stopped before.
+func absent(p *plan.Plan, place plan.Lifecycle) ([]record.Wave, record.Lifecycle) {
+	const reason = "the run was stopped before it"
+	var waves []record.Wave
+	for _, w := range place.Waves {
+		out := record.Wave{Lifecycle: place.Number, Arm: place.Arm, Number: w.Number, Tier: w.Tier, Repeat: w.Repeat, Warmup: w.Warmup}
+		absentWave(&out, "not_run", reason)
+		waves = append(waves, out)
+	}
+	return waves, record.Lifecycle{
+		Number: place.Number, Pair: place.Pair, Position: place.Position, Arm: place.Arm, Engine: p.Arm(place.Arm).Engine.Kind(),
+		Status: "not_run", Error: reason, TimeScale: p.TimeScale, Moments: []record.Moment{}, Identity: map[string]record.Fact{}, Caches: map[string]record.Fact{},
+		Waves: len(waves), Nulls: map[string]string{"exit": reason, "log": reason},
+	}
 }
 
 type builder struct {
@@ -98,6 +139,8 @@ type builder struct {
 	place    plan.Lifecycle
 	now      int64
 	executed int
+	left     int // attempts of the last wave that this side abandoned
+	stopped  bool
 }
 
 func (b *builder) waves() ([]record.Wave, []record.Request) {
@@ -109,20 +152,25 @@ func (b *builder) waves() ([]record.Wave, []record.Request) {
 			Status: "ran", Nulls: map[string]string{},
 		}
 		if b.options.Selected != nil && !b.options.Selected(w.Tier) {
-			out.Status, out.Reason = "not_selected", "the label filter did not select it"
-			for _, f := range []string{"settle", "carry_over", "released_at_ns", "release_lag_ns", "clock_readings", "client"} {
-				out.Nulls[f] = out.Reason
-			}
+			absentWave(&out, "not_selected", "the label filter did not select it")
+			waves = append(waves, out)
+			continue
+		}
+		if b.stopped {
+			absentWave(&out, "not_run", stoppedText)
 			waves = append(waves, out)
 			continue
 		}
 		b.executed++
+		if b.options.Stopped != nil && b.options.Stopped(b.place.Number, w.Number) {
+			b.stopped, out.Status, out.Reason = true, "interrupted", stoppedText
+		}
 		release, zero, idle := b.now, 0, false
 		requests, end := b.requests(w, release)
 		lag := int64(w.Tier-1) * 1000
 		wall := int64(1_767_225_600) * second
 		out.Executed, out.Attempts, out.ReleasedAt, out.ReleaseLag, out.CarryOver = b.executed, w.Tier, &release, &lag, &idle
-		out.Settle = &record.Settle{Rule: "idle", Method: "metrics", From: release - 2*ms, Until: release - ms, Idle: true, Running: &zero, Waiting: &zero, Generated: &zero}
+		out.Settle = &record.Settle{Rule: "idle", Method: "metrics", From: release - 2*ms, Until: release - ms, Idle: true, Running: &zero, Waiting: &zero, Generated: &zero, Abandoned: b.left}
 		out.ClockReadings = &record.ClockReadings{
 			Before: record.ClockReading{Before: release - 60, Wall: wall + release - 30, After: release},
 			After:  record.ClockReading{Before: end, Wall: wall + end + 30, After: end + 60},
@@ -130,7 +178,12 @@ func (b *builder) waves() ([]record.Wave, []record.Request) {
 		out.Client = &record.ClientLoad{CPU: ms, Goroutines: 2 + w.Tier}
 		waves = append(waves, out)
 		all = append(all, requests...)
-		b.now = end + 10*ms
+		b.now, b.left = end+10*ms, 0
+		for _, r := range requests {
+			if r.Outcome != record.OK {
+				b.left++
+			}
+		}
 	}
 	return waves, all
 }
@@ -157,10 +210,15 @@ func (b *builder) requests(w plan.Wave, release int64) ([]record.Request, int64)
 		}
 		sent, dial := release+int64(ordinal-1)*1000, 50_000*int64(1)
 		r.SentAt, r.Dial = &sent, &dial
-		if b.options.Fails != nil && b.options.Fails(r) {
-			fail(&r, release+int64(b.plan.Scaled(b.plan.Timeouts.Request))+ms)
-		} else {
-			start := max(free, sent)
+		switch start := max(free, sent); {
+		case b.stopped:
+			fail(&r, record.Cancelled, "interrupted by the user", release+5*ms)
+		case b.options.Fails != nil && b.options.Fails(r):
+			if b.options.Partial != nil {
+				b.tokens(&r, b.options.Partial(r), start, step)
+			}
+			fail(&r, record.Timeout, "i/o timeout", release+int64(b.plan.Scaled(b.plan.Timeouts.Request))+ms)
+		default:
 			b.answer(&r, start, step)
 			if serial {
 				free = r.EndedAt
@@ -173,14 +231,14 @@ func (b *builder) requests(w plan.Wave, release int64) ([]record.Request, int64)
 	return out, end
 }
 
-func fail(r *record.Request, at int64) {
-	text, status := "i/o timeout", 200
-	r.Outcome, r.Error, r.HTTPStatus, r.EndedAt = record.Timeout, &text, &status, at
+func fail(r *record.Request, outcome record.Outcome, text string, at int64) {
+	status := 200
+	r.Outcome, r.Error, r.HTTPStatus, r.EndedAt = outcome, &text, &status, at
 }
 
-func (b *builder) answer(r *record.Request, start, step int64) {
-	n, status, reason, source := b.plan.Workload.MaxTokens, 200, "length", record.SourceTokenIDs
-	input := 12
+// tokens lets an attempt see its first n tokens, with their ids.
+func (b *builder) tokens(r *record.Request, n int, start, step int64) {
+	source, input := record.SourceTokenIDs, 12
 	for i := range n {
 		one := 1
 		at := start + int64(i+1)*step
@@ -188,12 +246,20 @@ func (b *builder) answer(r *record.Request, start, step int64) {
 		r.ClientLag = append(r.ClientLag, 20_000)
 		r.OutputTokenIDs = append(r.OutputTokenIDs, 100*((r.Ordinal-1)%8)+i)
 	}
-	first, last := r.Events[0].Arrival, r.Events[n-1].Arrival
-	r.Outcome, r.HTTPStatus, r.FinishReason = record.OK, &status, &reason
-	r.FirstTokenAt, r.LastTokenAt, r.EndedAt = &first, &last, last+1000
-	r.OutputTokens, r.OutputTokensSource, r.UsageOutputTokens = &n, &source, &n
-	r.InputTokens, r.InputTokensSource = &input, &source
-	r.OutputText, r.ReceivedBytes = fmt.Sprintf("answer %d", r.Ordinal), 2000
+	if n > 0 {
+		first, last := r.Events[0].Arrival, r.Events[n-1].Arrival
+		r.FirstTokenAt, r.LastTokenAt = &first, &last
+		r.OutputTokens, r.OutputTokensSource = &n, &source
+		r.InputTokens, r.InputTokensSource = &input, &source
+		r.OutputText, r.ReceivedBytes = fmt.Sprintf("answer %d", r.Ordinal), 2000
+	}
+}
+
+func (b *builder) answer(r *record.Request, start, step int64) {
+	n, status, reason := b.plan.Workload.MaxTokens, 200, "length"
+	b.tokens(r, n, start, step)
+	r.Outcome, r.HTTPStatus, r.FinishReason, r.UsageOutputTokens = record.OK, &status, &reason, &n
+	r.EndedAt = *r.LastTokenAt + 1000
 }
 
 // explain gives every null of a request a reason.
@@ -210,23 +276,48 @@ func explain(r *record.Request) {
 	}
 }
 
-func (b *builder) lifecycle(waves, requests int) record.Lifecycle {
+func (b *builder) lifecycle(waves []record.Wave, requests []record.Request) record.Lifecycle {
 	code := 0
 	l := record.Lifecycle{
 		Number: b.place.Number, Executed: b.place.Number, Pair: b.place.Pair, Position: b.place.Position, Arm: b.place.Arm,
 		Engine: b.plan.Arm(b.place.Arm).Engine.Kind(), Status: "ran", Anchor: "2026-01-01T00:00:00Z", TimeScale: b.plan.TimeScale,
 		Identity: map[string]record.Fact{"engine": {Value: "emulated", Provenance: record.Emulated}}, Caches: map[string]record.Fact{},
-		Exit: &record.Exit{Code: &code, Asked: true}, Waves: waves, Requests: requests, Nulls: map[string]string{"log": "not in this fixture"},
+		Exit: &record.Exit{Code: &code, Asked: true}, Waves: len(waves), Requests: len(requests), Nulls: map[string]string{},
 	}
-	for i, phase := range []string{"invoked", "started", "first_listening", "ready", "stop_requested", "exited", "removed"} {
-		at := int64(i) * 100 * ms
-		if i > 3 {
-			at += b.now
-		}
+	log := logText(l)
+	sum := sha256.Sum256([]byte(log))
+	l.Log = &record.Log{File: logFile(l), Lines: strings.Count(log, "\n"), SHA256: hex.EncodeToString(sum[:]), KeptSHA256: hex.EncodeToString(sum[:])}
+	if b.stopped {
+		l.Status, l.Error = "interrupted", stoppedText
+	}
+	moment := func(phase string, at int64) {
 		l.Moments = append(l.Moments, record.Moment{Phase: phase, At: &at, Provenance: record.ClientObserved})
+	}
+	for i, phase := range []string{"invoked", "started", "first_listening", "ready"} {
+		moment(phase, int64(i)*100*ms)
+	}
+	for _, phase := range []string{"first_sent", "last_terminal"} {
+		if len(requests) == 0 {
+			l.Moments = append(l.Moments, record.Moment{Phase: phase, Reason: "no request was sent"})
+		}
+	}
+	if len(requests) > 0 {
+		last := int64(0)
+		for _, r := range requests {
+			last = max(last, r.EndedAt)
+		}
+		moment("first_sent", *requests[0].SentAt)
+		moment("last_terminal", last)
+	}
+	for i, phase := range []string{"stop_requested", "exited", "removed"} {
+		moment(phase, b.now+int64(i)*100*ms)
 	}
 	return l
 }
+
+func logFile(l record.Lifecycle) string { return fmt.Sprintf("%02d-%s.log", l.Number, l.Arm) }
+
+func logText(l record.Lifecycle) string { return fmt.Sprintf("%s is ready\n%s leaves\n", l.Arm, l.Arm) }
 
 // Write writes a run's records into dir as a run would have, chained.
 func Write(dir string, p *plan.Plan, run record.Run) (record.Run, error) {
@@ -250,6 +341,9 @@ func Write(dir string, p *plan.Plan, run record.Run) (record.Run, error) {
 			out.Waves = append(out.Waves, kept)
 			out.Requests = append(out.Requests, requests...)
 			errs = append(errs, err)
+		}
+		if l.Log != nil {
+			errs = append(errs, os.WriteFile(filepath.Join(dir, record.LogsDir, l.Log.File), []byte(logText(l)), 0o644))
 		}
 		kept, err := store.AppendLifecycle(l)
 		out.Lifecycles = append(out.Lifecycles, kept)

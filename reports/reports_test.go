@@ -223,6 +223,17 @@ func TestEveryTamperingIsNamed(t *testing.T) {
 			replace(t, dir, reports.SummaryFile, `"metric_contract": 3`, `"metric_contract": 2`)
 		}, "by version 2 of the metric contract"},
 		{"a summary that is no JSON", func(t *testing.T, dir string) { replace(t, dir, reports.SummaryFile, `{`, `[`) }, "summary.json: no JSON"},
+		{"a verdict written before the true one", func(t *testing.T, dir string) {
+			replace(t, dir, reports.ClaimsFile, `"verdict": "unsupported"`, `"verdict": "supported", "verdict": "unsupported"`)
+		}, "claims.json:1: it has the key .claims[0].verdict twice"},
+		{"an outcome written before the true one, and chained again", requests(func(l []string) []string {
+			l[4] = strings.Replace(l[4], `"outcome":`, `"outcome":"ok","outcome":`, 1)
+			return rechain(l)
+		}), "requests.jsonl:5: it has the key .outcome twice"},
+		{"a key in capitals, and chained again", requests(func(l []string) []string {
+			l[4] = strings.Replace(l[4], `"outcome":`, `"Outcome":"ok","outcome":`, 1)
+			return rechain(l)
+		}), "requests.jsonl:5: it does not fit its schema: at '': additional properties 'Outcome'"},
 		{"a claim added", func(t *testing.T, dir string) {
 			replace(t, dir, reports.ClaimsFile, `"claims": [`, `"claims": [{},`)
 		}, "claims.json:1: it does not fit its schema: at '/claims/0': missing properties"},

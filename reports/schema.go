@@ -65,6 +65,10 @@ func (v *verification) schemas() {
 			if len(part) == 0 || !json.Valid(part) {
 				continue // said elsewhere
 			}
+			if key := doubled(part); key != "" {
+				// Readers differ in which of the two they take.
+				v.found("%s:%d: it has the key %s twice", d.file, i+1, key)
+			}
 			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(part))
 			if err == nil {
 				err = schema.Validate(value)
@@ -104,4 +108,47 @@ func leaves(e *jsonschema.ValidationError) []string {
 		out = append(out, leaves(cause)...)
 	}
 	return out
+}
+
+// doubled is the path of the first key that an object of valid JSON has twice;
+// empty: none.
+func doubled(data []byte) string {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	return doubledIn(dec, "")
+}
+
+func doubledIn(dec *json.Decoder, path string) string {
+	token, err := dec.Token()
+	if err != nil {
+		return "" // said elsewhere
+	}
+	switch token {
+	case json.Delim('['):
+		for i := 0; dec.More(); i++ {
+			if found := doubledIn(dec, fmt.Sprintf("%s[%d]", path, i)); found != "" {
+				return found
+			}
+		}
+	case json.Delim('{'):
+		seen := map[string]bool{}
+		for dec.More() {
+			token, err := dec.Token()
+			key, ok := token.(string)
+			if err != nil || !ok {
+				return ""
+			}
+			if seen[key] {
+				return path + "." + key
+			}
+			seen[key] = true
+			if found := doubledIn(dec, path+"."+key); found != "" {
+				return found
+			}
+		}
+	default:
+		return ""
+	}
+	_, _ = dec.Token() // the closing bracket
+	return ""
 }

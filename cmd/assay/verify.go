@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ func verifyCommand() *cobra.Command {
 				return err
 			}
 			for _, reason := range v.Reasons {
-				fmt.Fprintln(cmd.OutOrStdout(), reason)
+				fmt.Fprintln(cmd.OutOrStdout(), strings.ReplaceAll(reason, "\n", " / "))
 			}
 			if !v.Holds() {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s does not hold, for %d reason(s)\n", args[0], len(v.Reasons))
@@ -34,22 +35,6 @@ func verifyCommand() *cobra.Command {
 				validity = fmt.Sprintf("the run says of itself that it is invalid, for %d reason(s), the first: %s", len(v.Validity.Reasons), v.Validity.Reasons[0])
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s holds: %s; %s\n", args[0], v.Status, validity)
-			return nil
-		},
-	}
-}
-
-func reportCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "report DIR",
-		Short: "print a bundle's tables, computed anew from its records",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := reports.Read(args[0])
-			if err != nil {
-				return fmt.Errorf("%s can't be read: %w", args[0], err)
-			}
-			fmt.Fprint(cmd.OutOrStdout(), reports.Terminal(b))
 			return nil
 		},
 	}

@@ -413,7 +413,9 @@ func TestGates(t *testing.T) {
 			run.Waves[1].Settle.Abandoned, run.Waves[1].Settle.Generated = 1, n(500)
 		}, "on_disconnect"},
 		{"a wave cut short", func(run *record.Run) { run.Waves[0].Status, run.Waves[0].Reason = "interrupted", "stopped" }, "interrupted"},
-		{"a lifecycle that failed", func(run *record.Run) { run.Lifecycles[1].Status, run.Lifecycles[1].Error = "failed", "out of memory" }, "out of memory"},
+		{"a lifecycle that failed", func(run *record.Run) {
+			run.Lifecycles[1].Status, run.Lifecycles[1].Error = "failed", "out of memory\nits last lines:\n  alas"
+		}, "lifecycle 2 (vllm) failed: out of memory (its last lines are in lifecycles.jsonl)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			run := chained(t, p, recordtest.Options{})

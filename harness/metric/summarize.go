@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"assay/harness/plan"
 	"assay/harness/record"
@@ -640,7 +641,11 @@ func (s *summarizer) validity(out Summary, findings []Finding) Validity {
 	}
 	for _, l := range s.run.Lifecycles {
 		if l.Status == "failed" {
-			v.Reasons = append(v.Reasons, fmt.Sprintf("lifecycle %d (%s) failed: %s", l.Number, l.Arm, l.Error))
+			text, more, _ := strings.Cut(l.Error, "\n")
+			if more != "" {
+				text += " (its last lines are in lifecycles.jsonl)"
+			}
+			v.Reasons = append(v.Reasons, fmt.Sprintf("lifecycle %d (%s) failed: %s", l.Number, l.Arm, text))
 		}
 	}
 	switch out.Status {

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"assay/harness/record"
+	"assay/harness/record/recordtest"
+	"assay/reports"
+)
+
+// bundle writes a whole bundle of a fixture run.
+func bundle(t *testing.T, o recordtest.Options) string {
+	t.Helper()
+	g := NewWithT(t)
+	p := recordtest.Plan()
+	dir := filepath.Join(t.TempDir(), "bundle")
+	run, err := recordtest.Write(dir, p, recordtest.Run(p, o))
+	g.Expect(err).NotTo(HaveOccurred())
+	b := reports.Derive(p, run)
+	g.Expect(b.Write(dir)).To(Succeed())
+	junit := "<testsuites><testsuite><properties>"
+	for _, property := range reports.Properties(dir, b.Summary) {
+		junit += fmt.Sprintf("<property name=%q value=%q/>", property[0], property[1])
+	}
+	g.Expect(os.WriteFile(filepath.Join(dir, reports.JUnitFile), []byte(junit+"</properties></testsuite></testsuites>"), 0o644)).To(Succeed())
+	g.Expect(reports.Seal(dir)).To(Succeed())
+	return dir
+}
+
+func TestVerifySaysWhatHolds(t *testing.T) {
+	for name, test := range map[string]struct {
+		o    recordtest.Options
+		says string
+	}{
+		"whole":   {recordtest.Options{}, "bundle holds: complete; the protocol was kept\n"},
+		"partial": {recordtest.Options{Selected: func(tier int) bool { return tier == 1 }}, "bundle holds: partial; the protocol was kept\n"},
+		"stopped": {recordtest.Options{Stopped: func(int, int) bool { return true }}, "bundle holds: interrupted; the run says of itself that it is invalid, for "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := call(t, "verify", bundle(t, test.o))
+			NewWithT(t).Expect(code).To(Equal(0), out+errs)
+			NewWithT(t).Expect(out).To(ContainSubstring(test.says))
+		})
+	}
+}
+
+func TestVerifyGivesEachReasonALine(t *testing.T) {
+	g := NewWithT(t)
+	dir := bundle(t, recordtest.Options{})
+	for _, name := range []string{record.RequestsFile, reports.ClaimsFile, reports.JUnitFile} {
+		g.Expect(os.Remove(filepath.Join(dir, name))).To(Succeed())
+	}
+	g.Expect(reports.Seal(dir)).To(Succeed())
+	code, out, _ := call(t, "verify", dir)
+	g.Expect(code).To(Equal(1))
+	for _, line := range []string{"requests.jsonl: it is missing", "claims.json: it is missing", "junit.xml: it is missing"} {
+		g.Expect(strings.Split(out, "\n")).To(ContainElement(line))
+	}
+	g.Expect(out).To(MatchRegexp(`does not hold, for \d+ reason\(s\)\n$`))
+}
+
+func TestReportPrintsWhatThereIs(t *testing.T) {
+	g := NewWithT(t)
+	dir := bundle(t, recordtest.Options{})
+	g.Expect(os.Remove(filepath.Join(dir, reports.ReportFile))).To(Succeed(), "it is computed anew")
+	code, out, errs := call(t, "report", dir)
+	g.Expect(code).To(Equal(0), errs)
+	g.Expect(out).To(And(ContainSubstring("speed-up"), ContainSubstring("How to read this"), ContainSubstring("What this run does not show")))
+	g.Expect(os.Remove(filepath.Join(dir, record.LifecyclesFile))).To(Succeed())
+	code, out, errs = call(t, "report", dir)
+	g.Expect(code).To(Equal(1))
+	g.Expect(out).To(ContainSubstring("INVALID"))
+	g.Expect(errs).To(ContainSubstring("is not whole"))
+	code, _, errs = call(t, "report", filepath.Join(dir, "logs"))
+	g.Expect(code).To(Equal(2))
+	g.Expect(errs).To(ContainSubstring("can't be read"))
+}

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"assay/harness/clock"
@@ -30,18 +32,20 @@ type Target struct {
 // Client makes attempts. It is safe for several goroutines and holds nothing
 // between two attempts.
 type Client struct {
-	maxBytes int
+	maxBytes int // 0: by the request
 	linger   time.Duration
 	kernel   bool
 	tls      *tls.Config
-	delay    func(net.Conn) net.Conn
+	wrap     func(net.Conn) net.Conn
 }
 
 // Option changes a client.
 type Option func(*Client)
 
-// WithMaxBytes bounds the bytes of one response that are kept; a server that
-// sends more gets a stream_error. The default is 64 MiB.
+// WithMaxBytes bounds what is kept of one response, in bytes; a server that
+// sends more gets a stream_error. The default goes by the request: 1 MiB, 16
+// times its own size (its tokens may come back as ids) and 4 KiB for each token
+// asked for, which is ten times what servers send.
 func WithMaxBytes(n int) Option { return func(c *Client) { c.maxBytes = n } }
 
 // WithLinger is how long to wait, once the last event has arrived, for the end
@@ -58,22 +62,23 @@ func WithTLS(config *tls.Config) Option { return func(c *Client) { c.tls = confi
 
 // WithConn puts a connection of the caller's around the one that was dialled,
 // above the kernel's times: a reader that is late, a line that is slow.
-func WithConn(wrap func(net.Conn) net.Conn) Option { return func(c *Client) { c.delay = wrap } }
+func WithConn(wrap func(net.Conn) net.Conn) Option { return func(c *Client) { c.wrap = wrap } }
 
 // New makes a client, defaults first, then the options.
 func New(options ...Option) *Client {
-	c := &Client{maxBytes: 64 << 20, linger: 100 * time.Millisecond, kernel: true, tls: &tls.Config{MinVersion: tls.VersionTLS12}}
+	c := &Client{linger: 100 * time.Millisecond, kernel: true, tls: &tls.Config{MinVersion: tls.VersionTLS12}}
 	for _, o := range options {
 		o(c)
 	}
 	return c
 }
 
-// stamper is a connection that knows when the kernel received the bytes of its
-// last read, in ns since the Unix epoch; 0 if it does not.
-type stamper interface {
-	net.Conn
-	received() int64
+// limit is the most that is kept of the response to a request, in bytes.
+func (c *Client) limit(r Request) int {
+	if c.maxBytes > 0 {
+		return c.maxBytes
+	}
+	return 1<<20 + 16*len(r.Body) + 4<<10*r.tokens
 }
 
 // Conn is one open connection, for one attempt.
@@ -81,12 +86,12 @@ type Conn struct {
 	client *Client
 	url    *url.URL
 	key    string
-	conn   net.Conn
-	stamps stamper
-	why    string // why there are no kernel times
-	dial   int64  // ns
-	tls    *int64 // ns; nil: no TLS
-	err    error  // the connection could not be opened
+	conn   net.Conn // what requests are written to and responses read from
+	wire   *wire    // under it
+	why    string   // why there are no kernel times
+	dial   *int64   // ns; nil: it was not tried
+	tls    *int64   // ns; nil: no TLS
+	err    error    // the connection could not be opened
 }
 
 // Dial opens a connection before the request's time has come. It never
@@ -103,51 +108,44 @@ func (c *Conn) open(ctx context.Context, t Target) error {
 	if t.Path == "" {
 		t.Path = ChatPath
 	}
-	u, err := url.Parse(t.BaseURL + t.Path)
+	u, err := url.Parse(strings.TrimSuffix(t.BaseURL, "/") + t.Path)
 	if err != nil {
 		return fmt.Errorf("the target is no URL: %w", err)
 	}
 	c.url = u
+	port, known := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	if !known {
+		return fmt.Errorf("the target's scheme is %q: http and https are spoken here", u.Scheme)
+	}
+	if u.Port() != "" {
+		port = u.Port()
+	}
 	if t.APIKeyEnv != "" {
 		if c.key = os.Getenv(t.APIKeyEnv); c.key == "" {
 			return fmt.Errorf("the environment variable %s, which the plan names for the API key, is empty: set it", t.APIKeyEnv)
 		}
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
 	began := time.Now()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
-	c.dial = int64(time.Since(began))
+	took := int64(time.Since(began))
+	c.dial = &took
 	if err != nil {
 		return err
 	}
-	c.conn = conn
-	c.stampWith(conn.(*net.TCPConn))
-	if c.client.delay != nil {
-		c.conn = c.client.delay(c.conn)
+	c.wire = &wire{Conn: conn, records: u.Scheme == "https"}
+	c.conn = c.wire
+	c.stamp(conn.(*net.TCPConn))
+	if c.client.wrap != nil {
+		c.wire.Conn = c.client.wrap(c.wire.Conn)
 	}
-	if u.Scheme != "https" {
+	if !c.wire.records {
 		return nil
 	}
-	config := c.client.tls.Clone()
-	if config.ServerName == "" {
-		config.ServerName = u.Hostname()
-	}
-	secured := tls.Client(c.conn, config)
-	began = time.Now()
-	err = secured.HandshakeContext(ctx)
-	took := int64(time.Since(began))
-	c.tls = &took
-	c.conn = secured
-	if err != nil {
-		return errors.Join(err, conn.Close())
-	}
-	return nil
+	return c.secure(ctx)
 }
 
-func (c *Conn) stampWith(tcp *net.TCPConn) {
+// stamp switches the kernel's times on, before the request's time has come.
+func (c *Conn) stamp(tcp *net.TCPConn) {
 	if !c.client.kernel {
 		c.why = "user-space times were asked for"
 		return
@@ -157,7 +155,26 @@ func (c *Conn) stampWith(tcp *net.TCPConn) {
 		c.why = err.Error()
 		return
 	}
-	c.stamps, c.conn = stamps, stamps
+	c.wire.stamps, c.wire.Conn = stamps, stamps
+}
+
+// secure shakes hands.
+func (c *Conn) secure(ctx context.Context) error {
+	config := c.client.tls.Clone()
+	config.NextProtos = []string{"http/1.1"} // the one that is spoken here
+	if config.ServerName == "" {
+		config.ServerName = c.url.Hostname()
+	}
+	secured := tls.Client(c.wire, config)
+	began := time.Now()
+	err := secured.HandshakeContext(ctx)
+	took := int64(time.Since(began))
+	c.tls = &took
+	if err != nil {
+		return errors.Join(err, c.wire.Close())
+	}
+	c.conn = secured
+	return nil
 }
 
 // Close closes a connection that no attempt was made on.
@@ -188,6 +205,7 @@ func (w *firstWrite) Write(p []byte) (int, error) {
 // [Conn.Do] has returned it.
 type Raw struct {
 	request   Request
+	key       string // to keep it out of what is written
 	scheduled int64
 	sent      *int64
 	ended     int64
@@ -197,6 +215,10 @@ type Raw struct {
 	status    *int
 	header    http.Header
 	capture   *capture
+	start     int   // of the body in the capture
+	chunked   bool  // the body is
+	length    int64 // of the body as declared; -1: not declared
+	framed    bool  // the response ended by its framing, before the connection did
 	// outcome is how reading ended, before the bytes were decoded: ok means
 	// that the response came to its end.
 	outcome record.Outcome
@@ -207,49 +229,68 @@ type Raw struct {
 // decoded. An attempt that looks ok can still turn out to be none.
 func (r *Raw) Outcome() record.Outcome { return r.outcome }
 
+// Received is how many bytes of the response arrived.
+func (r *Raw) Received() int64 {
+	if r.capture == nil {
+		return 0
+	}
+	return int64(r.capture.size)
+}
+
 // Do makes the attempt: it writes the request once and reads one response
 // until the stream's end, the timeout (counted from scheduledAt, in ns on the
 // clock) or the end of ctx. The connection is closed afterwards. Everything
 // that happened is in the result; there is no second try.
 func (c *Conn) Do(ctx context.Context, clk clock.Clock, scheduledAt int64, timeout time.Duration, request Request) *Raw {
-	r := &Raw{request: request, scheduled: scheduledAt, why: c.why, tls: c.tls}
-	if c.dial > 0 {
-		r.dial = &c.dial
-	}
+	r := &Raw{request: request, key: c.key, scheduled: scheduledAt, why: c.why, dial: c.dial, tls: c.tls}
 	if c.err != nil {
-		return r.end(clk, record.ConnectError, c.err)
+		outcome := record.ConnectError
+		if errors.Is(c.err, context.Canceled) {
+			outcome = record.Cancelled // this side gave up, not the server
+		}
+		return r.end(clk.Now(), outcome, c.err)
 	}
 	defer c.conn.Close()
 	if err := ctx.Err(); err != nil {
-		return r.end(clk, record.Cancelled, err)
+		return r.end(clk.Now(), record.Cancelled, context.Cause(ctx))
 	}
 	deadline := clk.Time(scheduledAt).Add(timeout)
 	if err := c.conn.SetDeadline(deadline); err != nil {
-		return r.end(clk, record.ConnectError, err)
+		return r.end(clk.Now(), record.ConnectError, err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	outcome, err := c.exchange(clk, r, deadline)
+	now := clk.Now()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		outcome = record.Timeout
 		if ctx.Err() != nil {
 			outcome, err = record.Cancelled, context.Cause(ctx)
+		} else {
+			err = fmt.Errorf("not complete %s after its release: %w", timeout, err)
+			// The poller's timer is set from two readings of its own clock, and
+			// may fire by their distance too early.
+			now = max(now, scheduledAt+int64(timeout))
 		}
 	}
-	return r.end(clk, outcome, err)
+	return r.end(now, outcome, err)
 }
 
-func (r *Raw) end(clk clock.Clock, outcome record.Outcome, err error) *Raw {
-	r.ended, r.outcome, r.err = clk.Now(), outcome, err
-	if r.capture != nil && r.capture.done && r.status != nil && outcome != record.Cancelled {
-		// The last event had arrived: nothing after it can undo that.
-		r.outcome, r.err = record.OK, nil
+func (r *Raw) end(at int64, outcome record.Outcome, err error) *Raw {
+	r.ended, r.outcome, r.err = at, outcome, err
+	if r.capture != nil {
+		r.capture.release()
+		if r.capture.done && r.status != nil {
+			// The last event had arrived: nothing after it can undo that.
+			r.outcome, r.err = record.OK, nil
+		}
 	}
 	return r
 }
 
 // exchange writes the request and reads the response.
 func (c *Conn) exchange(clk clock.Clock, r *Raw, deadline time.Time) (record.Outcome, error) {
+	c.wire.clock = &clk
 	request := &http.Request{
 		Method: http.MethodPost, URL: c.url, Host: c.url.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "User-Agent": {"assay"}},
@@ -259,12 +300,17 @@ func (c *Conn) exchange(clk clock.Clock, r *Raw, deadline time.Time) (record.Out
 		request.Header.Set("Authorization", "Bearer "+c.key)
 	}
 	writer := &firstWrite{Conn: c.conn, clock: clk}
-	err := request.Write(writer)
+	unwritten := request.Write(writer)
 	r.sent = writer.at
-	if err != nil {
-		return record.ConnectError, fmt.Errorf("the request could not be written: %w", err)
+	if unwritten != nil {
+		unwritten = fmt.Errorf("the request could not be written: %w", unwritten)
+		if r.sent == nil || errors.Is(unwritten, os.ErrDeadlineExceeded) {
+			return record.ConnectError, unwritten
+		}
+		// A server may refuse a request before it has read all of it: what it
+		// said is worth more than the broken pipe.
 	}
-	r.capture = &capture{source: c.conn, stamps: c.stamps, clock: clk, limit: c.client.maxBytes, last: *r.sent}
+	r.capture = &capture{source: c.conn, wire: c.wire, limit: c.client.limit(r.request)}
 	r.capture.onDone = func() {
 		if linger := time.Now().Add(c.client.linger); linger.Before(deadline) {
 			_ = c.conn.SetReadDeadline(linger)
@@ -273,23 +319,41 @@ func (c *Conn) exchange(clk clock.Clock, r *Raw, deadline time.Time) (record.Out
 	reader := bufio.NewReaderSize(r.capture, 4<<10)
 	response, err := readFinal(reader, request)
 	if err != nil {
-		return record.ConnectError, fmt.Errorf("no HTTP answer: %w", err)
+		if unwritten != nil {
+			return record.ConnectError, unwritten
+		}
+		return unanswered(err), fmt.Errorf("no HTTP answer: %w", err)
 	}
 	r.status, r.header = &response.StatusCode, response.Header
-	_, err = io.CopyBuffer(io.Discard, onlyReader{response.Body}, make([]byte, 2<<10))
+	r.start = r.capture.size - reader.Buffered()
+	r.chunked, r.length = slices.Contains(response.TransferEncoding, "chunked"), response.ContentLength
+	scratch := make([]byte, 2<<10)
+	for err == nil {
+		_, err = response.Body.Read(scratch)
+	}
 	switch {
+	case err == io.EOF:
+		r.framed = !r.capture.closed
+		return record.OK, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return record.Timeout, err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return record.Truncated, errors.New("the connection was closed inside the response")
-	case err != nil:
+	default:
 		return record.StreamError, err
 	}
-	return record.OK, nil
 }
 
-// onlyReader hides a body's other methods, so that CopyBuffer uses its buffer.
-type onlyReader struct{ io.Reader }
+// unanswered is the outcome of an answer that never became one: connect_error
+// if the connection ended first, stream_error if what came is not HTTP or does
+// not stop.
+func unanswered(err error) record.Outcome {
+	var network net.Error
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network) {
+		return record.ConnectError
+	}
+	return record.StreamError
+}
 
 // readFinal reads the response and skips informational ones before it (early
 // hints); their bytes stay in the capture.
@@ -300,12 +364,4 @@ func readFinal(reader *bufio.Reader, request *http.Request) (*http.Response, err
 			return response, err
 		}
 	}
-}
-
-// Received is how many bytes of the response arrived.
-func (r *Raw) Received() int64 {
-	if r.capture == nil {
-		return 0
-	}
-	return int64(r.capture.size)
 }

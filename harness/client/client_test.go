@@ -128,17 +128,28 @@ func TestOutcomes(t *testing.T) {
 			write(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n")
 		}, record.HTTPError, "HTTP 307", "", -1, ""},
 		{"a connection closed before an answer", func(c *net.TCPConn) {}, record.ConnectError, "no HTTP answer", "", -1, ""},
-		{"a reset inside the stream", func(c *net.TCPConn) {
-			write(c, head, token("a", 1))
-			waitRead(c)
-			_ = c.SetLinger(0)
-		}, record.StreamError, "reset", "a", 1, "token_ids"},
 		{"a chunked answer cut short", func(c *net.TCPConn) {
 			write(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n", chunked(token("a", 1)))
 		}, record.Truncated, "closed inside", "a", 1, "token_ids"},
 		{"early hints come first", func(c *net.TCPConn) {
 			write(c, "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", head, token("a", 1), finish, done)
 		}, record.OK, "", "a", 1, "token_ids"},
+		{"an error in a field of that name", stream(token("a", 1), "error: {\"code\":500,\"message\":\"slot lost\"}\n\n"), record.StreamError, "slot lost", "a", 1, "token_ids"},
+		{"an event of the kind error", stream(token("a", 1), "event: error\ndata: {\"message\":\"boom\"}\n\n"), record.StreamError, "boom", "a", 1, "token_ids"},
+		{"an object that is an error", stream(token("a", 1), "data: {\"object\":\"error\",\"message\":\"boom\"}\n\n"), record.StreamError, "boom", "a", 1, "token_ids"},
+		{"a field of the wrong kind", stream("data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"token_ids\":[1]}],\"usage\":\"lots\"}\n\n", done), record.StreamError, "no JSON", "a", 1, "token_ids"},
+		{"an encoding that nobody asked for", func(c *net.TCPConn) {
+			write(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b")
+		}, record.StreamError, "gzip", "", -1, ""},
+		{"a type with a broken parameter", func(c *net.TCPConn) {
+			write(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset\r\n\r\n", token("a", 1), done)
+		}, record.OK, "", "a", 1, "token_ids"},
+		{"an answer that is no HTTP", func(c *net.TCPConn) { write(c, "SSH-2.0-OpenSSH_9.2\r\n\r\n") }, record.StreamError, "malformed", "", -1, ""},
+		{"more than the declared length", func(c *net.TCPConn) {
+			body := token("a", 1) + finish
+			write(c, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n", len(body)), body, token("b", 2))
+		}, record.OK, "", "a", 1, "token_ids"},
+		{"reasoning under both of its names", stream("data: {\"choices\":[{\"delta\":{\"reasoning\":\"hm\",\"reasoning_content\":\"hm\"}}]}\n\n", usage(1), done), record.OK, "", "hm", 1, "usage"},
 		{"HTTP/1.0", func(c *net.TCPConn) {
 			write(c, "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", token("a", 1), finish, done)
 		}, record.OK, "", "a", 1, "token_ids"},
@@ -171,11 +182,24 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// waitRead gives the other side the time to read what was written: it returns
-// when nothing of it is left in flight.
-func waitRead(c *net.TCPConn) {
-	_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	_, _ = c.Read(make([]byte, 1))
+// watch calls seen with all that the client has read so far, after each read.
+func watch(seen func(read string)) client.Option {
+	return client.WithConn(func(c net.Conn) net.Conn { return &watched{Conn: c, seen: seen} })
+}
+
+type watched struct {
+	net.Conn
+	read strings.Builder
+	seen func(string)
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if n > 0 {
+		w.read.Write(p[:n])
+		w.seen(w.read.String())
+	}
+	return n, err
 }
 
 func chunked(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
@@ -184,7 +208,7 @@ func TestAFailedAttemptKeepsEverythingItSaw(t *testing.T) {
 	g := NewWithT(t)
 	target, _ := serve(t, func(c *net.TCPConn) {
 		write(c, head, token("a", 1), token("b", 2))
-		_, _ = io.Copy(io.Discard, c) // never another word, until the client leaves
+		hold(c)
 	})
 	r := attempt(t, t.Context(), client.New(), target, 300*time.Millisecond)
 	g.Expect(r.Outcome).To(Equal(record.Timeout))
@@ -197,18 +221,98 @@ func TestAFailedAttemptKeepsEverythingItSaw(t *testing.T) {
 	g.Expect(ttft).To(BeNumerically("<", latency))
 }
 
+// hold keeps a connection open until the client leaves it.
+func hold(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }
+
 func TestAStoppedRunCancelsWhatIsUnderWay(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	target, _ := serve(t, func(c *net.TCPConn) {
 		write(c, head, token("a", 1))
-		waitRead(c)
-		cancel()
-		_, _ = io.Copy(io.Discard, c)
+		hold(c)
 	})
-	r := attempt(t, ctx, client.New(), target, time.Minute)
+	c := client.New(watch(func(read string) {
+		if strings.HasSuffix(read, token("a", 1)) {
+			cancel()
+		}
+	}))
+	r := attempt(t, ctx, c, target, time.Minute)
 	g.Expect(r.Outcome).To(Equal(record.Cancelled))
 	g.Expect(r.OutputText).To(Equal("a"))
+
+	r = attempt(t, ctx, c, target, time.Minute) // nothing is sent once the run has stopped
+	g.Expect(r.Outcome).To(Equal(record.Cancelled))
+	g.Expect(r.SentAt).To(BeNil())
+}
+
+func TestWhatWasCompleteStaysOKWhenTheRunIsStopped(t *testing.T) {
+	g := NewWithT(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head, token("a", 1), finish, done)
+		hold(c)
+	})
+	c := client.New(client.WithLinger(time.Minute), watch(func(read string) {
+		if strings.HasSuffix(read, done) {
+			time.AfterFunc(0, cancel) // while the client waits for the end of the response
+		}
+	}))
+	r := attempt(t, ctx, c, target, 2*time.Second)
+	g.Expect(r.Outcome).To(Equal(record.OK), "%v", r.Error)
+}
+
+func TestAResetKeepsWhatCameBefore(t *testing.T) {
+	g := NewWithT(t)
+	arrived := make(chan struct{})
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head, token("a", 1))
+		<-arrived
+		_ = c.SetLinger(0)
+	})
+	c := client.New(watch(func(read string) {
+		if strings.HasSuffix(read, token("a", 1)) {
+			close(arrived)
+		}
+	}))
+	r := attempt(t, t.Context(), c, target, 5*time.Second)
+	g.Expect(r.Outcome).To(Equal(record.StreamError))
+	g.Expect(r.Error).To(HaveValue(ContainSubstring("reset")))
+	g.Expect(r.FirstTokenAt).NotTo(BeNil())
+	g.Expect(r.OutputText).To(Equal("a"))
+	g.Expect(r.OutputTokens).To(HaveValue(Equal(1)))
+}
+
+func TestARefusalBeforeTheWholeRequestWasReadIsHeard(t *testing.T) {
+	g := NewWithT(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		write(c, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 8\r\n\r\ntoo much")
+		_ = c.Close() // with most of the request unread: the client's writes break
+	}()
+	request, err := client.NewChatRequest(client.ChatParams{Model: "m", MaxTokens: 1, TopP: 1,
+		Messages: []client.Message{{Role: "user", Content: strings.Repeat("x", 16<<20)}}})
+	g.Expect(err).NotTo(HaveOccurred())
+	clk := clock.Start()
+	var r record.Request
+	client.New().Dial(t.Context(), client.Target{BaseURL: "http://" + l.Addr().String()}).
+		Do(t.Context(), clk, clk.Now(), 10*time.Second, request).Decode(&r, nil)
+	g.Expect(r.Outcome).To(Equal(record.HTTPError), "%v", r.Error)
+	g.Expect(r.Error).To(HaveValue(ContainSubstring("too much")))
+}
+
+func TestATargetThatCannotBeSpokenToIsSaidSo(t *testing.T) {
+	for url, says := range map[string]string{"ftp://127.0.0.1": "ftp", "http://%zz": "no URL", "127.0.0.1:80": "no URL"} {
+		g := NewWithT(t)
+		r := attempt(t, t.Context(), client.New(), client.Target{BaseURL: url}, time.Second)
+		g.Expect(r.Outcome).To(Equal(record.ConnectError))
+		g.Expect(r.Error).To(HaveValue(ContainSubstring(says)), url)
+	}
 }
 
 func TestNoServerIsAConnectError(t *testing.T) {
@@ -244,6 +348,37 @@ func TestAServerThatNeverStopsIsBounded(t *testing.T) {
 	g.Expect(after.HeapAlloc).To(BeNumerically("<", before.HeapAlloc+64<<20))
 }
 
+func TestAHeaderThatNeverStopsIsBounded(t *testing.T) {
+	g := NewWithT(t)
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, "HTTP/1.1 200 OK\r\n")
+		for {
+			if _, err := io.WriteString(c, "X-More: and more\r\n"); err != nil {
+				return
+			}
+		}
+	})
+	r := attempt(t, t.Context(), client.New(client.WithMaxBytes(1<<18)), target, time.Minute)
+	g.Expect(r.Outcome).To(Equal(record.StreamError))
+	g.Expect(r.ReceivedBytes).To(BeNumerically("<=", 1<<18))
+}
+
+func TestTheLimitGoesByTheRequest(t *testing.T) {
+	g := NewWithT(t)
+	line := ":" + strings.Repeat(" ", 1<<16) + "\n"
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head)
+		for {
+			if _, err := io.WriteString(c, line); err != nil {
+				return
+			}
+		}
+	})
+	r := attempt(t, t.Context(), client.New(), target, time.Minute)
+	g.Expect(r.Outcome).To(Equal(record.StreamError))
+	g.Expect(r.ReceivedBytes).To(BeNumerically("~", 1<<20+8*4<<10, 1<<17), "eight tokens were asked for")
+}
+
 func TestEventsAfterTheEndAreNoticed(t *testing.T) {
 	g := NewWithT(t)
 	target, _ := serve(t, func(c *net.TCPConn) { write(c, head, token("a", 1), finish, done, token("b", 2), done) })
@@ -257,7 +392,7 @@ func TestTheLastEventEndsAnAttemptThatIsLeftOpen(t *testing.T) {
 	g := NewWithT(t)
 	target, _ := serve(t, func(c *net.TCPConn) {
 		write(c, head, token("a", 1), finish, done)
-		_, _ = io.Copy(io.Discard, c) // the server keeps the connection open
+		hold(c)
 	})
 	r := attempt(t, t.Context(), client.New(client.WithLinger(20*time.Millisecond)), target, time.Minute)
 	g.Expect(r.Outcome).To(Equal(record.OK))
@@ -281,7 +416,7 @@ func TestALateReaderDoesNotMoveArrivals(t *testing.T) {
 	const late = 80 * time.Millisecond
 	target, _ := serve(t, func(c *net.TCPConn) {
 		write(c, head, token("a", 1))
-		_, _ = io.Copy(io.Discard, c)
+		hold(c)
 	})
 	wrap := client.WithConn(func(c net.Conn) net.Conn {
 		return &lateConn{c, func() { <-time.After(late) }}
@@ -315,7 +450,7 @@ func TestCoalescedEventsAreBrackets(t *testing.T) {
 			write(c, token("x", i)) // each its own packet
 		}
 		close(written)
-		_, _ = io.Copy(io.Discard, c)
+		hold(c)
 	})
 	wrap := client.WithConn(func(c net.Conn) net.Conn { return &lateConn{c, func() { <-written }} })
 	r := attempt(t, t.Context(), client.New(wrap), target, 300*time.Millisecond)
@@ -381,6 +516,15 @@ func TestTheKeyGoesIntoTheHeaderAlone(t *testing.T) {
 	r := attempt(t, t.Context(), client.New(), client.Target{BaseURL: server.URL, APIKeyEnv: "ASSAY_TEST_KEY"}, time.Second)
 	g.Expect(got.Load()).To(Equal("Bearer sk-very-secret"))
 	g.Expect(fmt.Sprintf("%+v", r)).NotTo(ContainSubstring("sk-very-secret"))
+
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no such key: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+	}))
+	defer echo.Close()
+	r = attempt(t, t.Context(), client.New(), client.Target{BaseURL: echo.URL, APIKeyEnv: "ASSAY_TEST_KEY"}, time.Second)
+	g.Expect(r.Outcome).To(Equal(record.HTTPError))
+	g.Expect(r.Error).To(HaveValue(And(ContainSubstring("no such key"), Not(ContainSubstring("sk-very-secret")))))
+
 	g.Expect(os.Unsetenv("ASSAY_TEST_KEY")).To(Succeed())
 	r = attempt(t, t.Context(), client.New(), client.Target{BaseURL: server.URL, APIKeyEnv: "ASSAY_TEST_KEY"}, time.Second)
 	g.Expect(r.Error).To(HaveValue(ContainSubstring("ASSAY_TEST_KEY")))
@@ -390,13 +534,31 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	g := NewWithT(t)
 	target, _ := serve(t, func(c *net.TCPConn) {
 		write(c, head, token("a", 1))
-		_, _ = io.Copy(io.Discard, c)
+		hold(c)
 	})
-	before := gleak.Goroutines()
-	for range 20 {
-		attempt(t, t.Context(), client.New(), target, 20*time.Millisecond)
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	files := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			return 0 // not Linux
+		}
+		return len(entries)
 	}
-	g.Eventually(gleak.Goroutines).WithTimeout(5 * time.Second).ShouldNot(gleak.HaveLeaked(before))
+	goroutines, open := gleak.Goroutines(), files()
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		attempt(t, t.Context(), client.New(), target, 20*time.Millisecond)                                    // a timeout
+		attempt(t, t.Context(), client.New(), client.Target{BaseURL: secure.URL}, time.Second)                // a handshake that fails
+		attempt(t, cancelled, client.New(), target, time.Second)                                              // never dialled
+		g.Expect(client.New().Dial(t.Context(), target).Close()).To(Succeed())                                // never used
+		client.New().Dial(t.Context(), target).Do(cancelled, clock.Start(), 0, time.Second, client.Request{}) // never sent
+	}
+	g.Eventually(gleak.Goroutines).WithTimeout(5 * time.Second).ShouldNot(gleak.HaveLeaked(goroutines))
+	g.Eventually(files).WithTimeout(5 * time.Second).Should(BeNumerically("<=", open))
 }
 
 func TestARequestSaysAllItsMistakes(t *testing.T) {

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -16,11 +17,13 @@ import (
 // chunk is what an event of a stream may hold: chat completions, completions,
 // and an error in place of either.
 type chunk struct {
+	Object  string `json:"object"`
 	Choices []struct {
 		Delta struct {
-			Content          *string `json:"content"`
-			Reasoning        *string `json:"reasoning"`
-			ReasoningContent *string `json:"reasoning_content"`
+			Content          string `json:"content"`
+			Refusal          string `json:"refusal"`
+			Reasoning        string `json:"reasoning"`
+			ReasoningContent string `json:"reasoning_content"`
 			ToolCalls        []struct {
 				Function struct {
 					Name      string `json:"name"`
@@ -28,7 +31,7 @@ type chunk struct {
 				} `json:"function"`
 			} `json:"tool_calls"`
 		} `json:"delta"`
-		Text         *string `json:"text"`
+		Text         string  `json:"text"`
 		TokenIDs     []int   `json:"token_ids"`
 		FinishReason *string `json:"finish_reason"`
 	} `json:"choices"`
@@ -42,10 +45,11 @@ type chunk struct {
 
 // decoding is the state of one response's decoding.
 type decoding struct {
-	raw  *Raw
-	conv *clock.Conversion // nil: user-space times
-	body body
-	out  *record.Request
+	raw   *Raw
+	conv  *clock.Conversion // nil: user-space times
+	bytes []byte            // as they came
+	body  body
+	out   *record.Request
 
 	text                strings.Builder
 	ids                 []int
@@ -78,7 +82,10 @@ func (r *Raw) Decode(out *record.Request, conv *clock.Conversion) {
 	d.chooseClock(conv)
 	if r.capture != nil {
 		out.ReceivedBytes = int64(r.capture.size)
-		d.body = bodyOf(r.capture.bytes())
+		d.bytes = r.capture.bytes()
+		if r.status != nil {
+			d.body = bodyOf(d.bytes, r.start, r.chunked, r.length)
+		}
 	}
 	if r.status != nil && *r.status == http.StatusOK && d.isStream() {
 		for _, e := range events(d.body.data) {
@@ -122,42 +129,70 @@ func (d *decoding) chooseClock(conv *clock.Conversion) {
 func (d *decoding) isStream() bool {
 	kind := d.raw.header.Get("Content-Type")
 	media, _, err := mime.ParseMediaType(kind)
-	if kind == "" || err == nil && media == "text/event-stream" {
-		return true
+	if errors.Is(err, mime.ErrInvalidMediaParameter) {
+		err = nil // the type itself is well formed
 	}
-	d.fail(fmt.Errorf("the answer is %s, not an event stream: %s", kind, excerpt(d.body.data)), d.raw.ended)
+	switch encoding := d.raw.header.Get("Content-Encoding"); {
+	case encoding != "" && encoding != "identity":
+		d.fail(fmt.Errorf("the answer is encoded as %s, which was not asked for", encoding), d.raw.ended)
+	case kind == "" || err == nil && media == "text/event-stream":
+		return true
+	default:
+		d.fail(fmt.Errorf("the answer is %s, not an event stream: %s", kind, excerpt(d.body.data)), d.raw.ended)
+	}
 	return false
 }
 
-// arrival is an event's place in time: when its bytes had arrived, the
-// earliest that they can have, how late the reader was at most, and whether
-// its read brought more behind it, which leaves the bracket open.
-func (d *decoding) arrival(end int) (a, earliest, lag int64, open bool) {
+// arrival is the place in time of bytes that end at an offset of the capture.
+type arrival struct {
+	at       int64 // ns on the lifecycle's clock: they had arrived by then
+	earliest int64 // ns: and not before
+	lag      int64 // ns: how late they were read, at most; only with the kernel's times
+	// open: their read brought more behind them, and its time may be that of
+	// the last of it.
+	open bool
+}
+
+// arrivalOf dates bytes by the read that completed them. TCP keeps one receive
+// time for what it joined, its last packet's, and recvmsg gives the last of
+// all. So that time is the bytes' own if nothing came behind them in the same
+// read; line ends alone count as nothing, since they are written with the
+// event that they end. Otherwise they came between the last packet of the read
+// before and this read's; and if that one may have left something (its buffer
+// was full), of the last that did not.
+func (d *decoding) arrivalOf(end int) arrival {
 	marks := d.raw.capture.marks
-	at := d.body.raw(end)
-	i := sort.Search(len(marks), func(i int) bool { return marks[i].end >= at })
-	m := marks[min(i, len(marks)-1)]
-	open = end < len(d.body.data) && d.body.raw(end+1) <= m.end
-	if d.conv == nil {
-		earliest = m.read
-		if open {
-			earliest = m.began
-		}
-		return m.read, earliest, 0, open
+	i := sort.Search(len(marks), func(i int) bool { return marks[i].end >= end })
+	m := marks[i]
+	last := i
+	for last+1 < len(marks) && marks[last+1].read == m.read {
+		last++
 	}
-	a = d.conv.Monotonic(m.kernel)
+	a := arrival{at: m.at, open: marks[last].more || len(bytes.Trim(d.bytes[end:marks[last].end], "\r\n")) > 0}
+	for i > 0 && (marks[i-1].read == m.read || marks[i-1].more) {
+		i--
+	}
+	sent := *d.raw.sent
+	if d.conv == nil {
+		// Nothing says when they came after the last read.
+		if a.earliest = sent; i > 0 {
+			a.earliest = marks[i-1].at
+		}
+		return a
+	}
 	// A conversion is good to its bound: a time after the read, or before the
 	// request was sent, is that bound showing.
-	a = max(min(a, m.read), *d.raw.sent)
-	if !open {
-		return a, a, m.read - a, false
+	a.at = max(min(d.conv.Monotonic(m.kernel), m.at), sent)
+	a.earliest, a.lag = a.at, m.at-a.at
+	if !a.open {
+		return a
 	}
-	earliest = m.began
+	a.earliest, a.lag = sent, m.at-sent
 	if i > 0 {
-		earliest = min(d.conv.Monotonic(marks[i-1].kernel), m.began)
+		a.earliest = min(max(d.conv.Monotonic(marks[i-1].kernel), sent), a.at)
+		a.lag = m.at - min(marks[i-1].at, a.at)
 	}
-	earliest = min(max(earliest, *d.raw.sent), a)
-	return a, earliest, m.read - min(m.began, a), true
+	return a
 }
 
 func (d *decoding) event(e event) {
@@ -165,35 +200,38 @@ func (d *decoding) event(e event) {
 		d.afterDone++
 		return
 	}
-	arrival, earliest, lag, open := d.arrival(e.end)
+	came := d.arrivalOf(d.body.raw(e.end))
 	data := bytes.TrimSpace(e.data)
 	if string(data) == "[DONE]" {
-		d.done, d.doneAt = true, arrival
+		d.done, d.doneAt = true, came.at
 		return
 	}
 	var c chunk
-	if err := json.Unmarshal(data, &c); err != nil {
-		if !e.open { // a cut stream's last event is not malformed, it is cut
-			d.fail(fmt.Errorf("an event is no JSON: %w: %s", err, excerpt(data)), arrival)
-		}
-		return
+	if err := json.Unmarshal(data, &c); err != nil && !e.open { // a cut stream's last event is not malformed, it is cut
+		d.fail(fmt.Errorf("an event is no JSON of a completion: %w: %s", err, excerpt(data)), came.at)
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
-		d.fail(fmt.Errorf("the stream carried an error: %s", excerpt(c.Error)), arrival)
+	// What could be read of an event that is wrong somewhere is kept.
+	if e.kind == "error" || c.Object == "error" || len(c.Error) > 0 && string(c.Error) != "null" {
+		d.fail(fmt.Errorf("the stream carried an error: %s", excerpt(data)), came.at)
 	}
 	if c.PromptTokenIDs != nil && d.promptIDs == nil {
 		n := len(c.PromptTokenIDs)
 		d.promptIDs = &n
 	}
-	if c.Usage != nil {
-		d.usageIn, d.usageOut = c.Usage.PromptTokens, c.Usage.CompletionTokens
+	if u := c.Usage; u != nil {
+		if u.PromptTokens != nil {
+			d.usageIn = u.PromptTokens
+		}
+		if u.CompletionTokens != nil {
+			d.usageOut = u.CompletionTokens
+		}
 	}
 	carries, ids := d.content(&c)
 	if !carries {
 		return
 	}
 	d.carrying++
-	ev := record.Event{Earliest: earliest, Arrival: arrival}
+	ev := record.Event{Earliest: came.earliest, Arrival: came.at}
 	if n := len(ids); n > 0 {
 		ev.Tokens = &n
 		d.ids = append(d.ids, ids...)
@@ -201,37 +239,43 @@ func (d *decoding) event(e event) {
 		d.allIDs = false
 	}
 	if d.out.FirstTokenAt == nil {
-		d.out.FirstTokenAt = &arrival
+		d.out.FirstTokenAt = &came.at
 	}
-	d.out.LastTokenAt = &arrival
+	d.out.LastTokenAt = &came.at
 	d.out.Events = append(d.out.Events, ev)
 	if d.conv != nil {
-		d.out.ClientLag = append(d.out.ClientLag, lag)
+		d.out.ClientLag = append(d.out.ClientLag, came.lag)
 	}
-	if open {
+	if came.open {
 		d.out.Coalesced++
 	}
 }
 
 // content takes an event's text and ids. It carries a token if it has a
-// non-empty text, reasoning text, tool-call argument or token id.
+// non-empty text, reasoning text, tool-call argument or token id. A tool's name
+// is kept with the text and is none of these.
 func (d *decoding) content(c *chunk) (bool, []int) {
 	carries := false
 	var ids []int
-	add := func(text *string) {
-		if text != nil && *text != "" {
+	add := func(text string) {
+		if text != "" {
 			carries = true
-			d.text.WriteString(*text)
+			d.text.WriteString(text)
 		}
 	}
-	for _, choice := range c.Choices {
-		add(choice.Delta.Reasoning)
-		add(choice.Delta.ReasoningContent)
-		add(choice.Delta.Content)
+	for i := range c.Choices {
+		choice := &c.Choices[i]
+		delta := &choice.Delta
+		add(delta.Reasoning)
+		if delta.ReasoningContent != delta.Reasoning { // some servers say it under both names
+			add(delta.ReasoningContent)
+		}
+		add(delta.Content)
+		add(delta.Refusal)
 		add(choice.Text)
-		for _, call := range choice.Delta.ToolCalls {
-			add(&call.Function.Name)
-			add(&call.Function.Arguments)
+		for _, call := range delta.ToolCalls {
+			d.text.WriteString(call.Function.Name)
+			add(call.Function.Arguments)
 		}
 		if len(choice.TokenIDs) > 0 {
 			carries = true
@@ -255,9 +299,12 @@ func (d *decoding) fail(err error, at int64) {
 func (d *decoding) conclude() {
 	r, out := d.raw, d.out
 	err := r.err
+	if r.framed && len(r.capture.marks) > 0 {
+		out.EndedAt = d.arrivalOf(r.capture.size).at
+	}
 	switch {
-	case r.outcome == record.Cancelled || r.outcome == record.ConnectError:
-	case r.status != nil && *r.status != http.StatusOK:
+	case r.status == nil:
+	case *r.status != http.StatusOK:
 		out.Outcome = record.HTTPError
 		err = fmt.Errorf("HTTP %d: %s", *r.status, excerpt(d.body.data))
 	case d.failure != nil:
@@ -269,11 +316,11 @@ func (d *decoding) conclude() {
 		err = fmt.Errorf("the stream ended after %d events with a token, without [DONE] and without a finish reason", d.carrying)
 	}
 	if err != nil {
-		text := err.Error()
+		text := d.withoutKey(err.Error())
 		out.Error = &text
 	}
 	out.FinishReason = d.finish
-	out.OutputText = d.text.String()
+	out.OutputText = d.withoutKey(d.text.String())
 	out.OutputTokenIDs = append(out.OutputTokenIDs, d.ids...)
 	out.AfterDone = d.afterDone
 	out.UsageOutputTokens = d.usageOut
@@ -284,6 +331,16 @@ func (d *decoding) conclude() {
 		fromIDs = &n
 	}
 	out.OutputTokens, out.OutputTokensSource = count(fromIDs, d.usageOut)
+}
+
+// withoutKey takes the API key out of what a server said: some repeat it when
+// they refuse it. A key of a few letters is none, and stands in other words.
+func (d *decoding) withoutKey(text string) string {
+	const shortest = 8
+	if len(d.raw.key) < shortest {
+		return text
+	}
+	return strings.ReplaceAll(text, d.raw.key, "[the API key]")
 }
 
 // count takes the better of two counts, with its source.

@@ -38,6 +38,8 @@ type Request struct {
 	Body []byte
 	// TokenIDs says that ids were asked for.
 	TokenIDs bool
+
+	tokens int // asked for at most
 }
 
 // SHA256 is the body's digest in hex: the record's input_sha256.
@@ -93,5 +95,5 @@ func NewChatRequest(p ChatParams) (Request, error) {
 	}
 	body.StreamOptions.IncludeUsage = true
 	data, err := json.Marshal(body)
-	return Request{Body: data, TokenIDs: p.TokenIDs}, err
+	return Request{Body: data, TokenIDs: p.TokenIDs, tokens: p.MaxTokens}, err
 }

@@ -1,66 +1,113 @@
 package client
 
+import (
+	"bytes"
+	"slices"
+)
+
 // event is one event of a stream, by the WHATWG's rules: its data lines, joined
-// by line feeds, and the offset behind the bytes that completed it.
+// by line feeds.
 type event struct {
+	// kind is the event field's value; "error" too where a server gave its
+	// data in a field of that name, as llama.cpp's does.
+	kind string
 	data []byte
-	end  int // offset in the body
-	// open: the stream ended before the blank line that dispatches an event.
+	// end is the offset in the body behind the last data line: the text has
+	// arrived then, whenever the blank line comes that dispatches the event.
+	end int
+	// open: the stream ended before that blank line.
 	open bool
 }
 
-// events frames a body. Comments and fields other than data are skipped, a
+// events frames a body. Comments and fields without use here are skipped, a
 // byte order mark at the start is ignored, lines end with LF, CRLF or CR. An
 // event without a blank line after it, at the end of the stream, is returned
 // all the same, marked open: the rules would drop it, and nothing that was
 // seen is dropped here.
 func events(body []byte) []event {
 	var out []event
-	var data []byte
+	var e event
 	have := false
-	dispatch := func(end int, open bool) {
+	dispatch := func(open bool) {
 		if have {
-			out = append(out, event{data: data, end: end, open: open})
+			e.open = open
+			out = append(out, e)
 		}
-		data, have = nil, false
+		e, have = event{}, false
 	}
-	at := 0
-	if len(body) >= 3 && body[0] == 0xEF && body[1] == 0xBB && body[2] == 0xBF {
-		at = 3
-	}
-	for at < len(body) {
-		start := at
-		for at < len(body) && body[at] != '\n' && body[at] != '\r' {
-			at++
-		}
-		line := body[start:at]
-		complete := at < len(body)
-		// A CR ends the line by itself: an LF that belongs to it may come in a
-		// later read and must not make the event look later.
-		ended := at + 1
-		if complete {
-			if body[at] == '\r' && at+1 < len(body) && body[at+1] == '\n' {
-				at++
-			}
-			at++
+	lines := lines{rest: bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))}
+	lines.at = len(body) - len(lines.rest)
+	for {
+		line, end, complete, ok := lines.next()
+		if !ok {
+			break
 		}
 		if len(line) == 0 {
 			if complete {
-				dispatch(ended, false)
+				dispatch(false)
 			}
 			continue
 		}
-		value, ok := field(line, "data")
+		value, isData := field(line, "data")
+		if !isData {
+			if kind, ok := field(line, "event"); ok {
+				e.kind = string(kind)
+			}
+			if value, isData = field(line, "error"); isData {
+				e.kind = "error"
+			}
+		}
 		switch {
-		case !ok:
+		case !isData:
+			continue
 		case have:
-			data = append(append(data[:len(data):len(data)], '\n'), value...)
+			// The first line is the body's own memory: clipped, so that joining
+			// copies it, and only once.
+			e.data = append(append(e.data, '\n'), value...)
 		default:
-			data, have = value, true
+			e.data, have = slices.Clip(value), true
+		}
+		e.end = end
+	}
+	dispatch(true)
+	return out
+}
+
+// lines goes through a stream line by line.
+type lines struct {
+	rest []byte // of the body
+	at   int    // offset of rest in the body
+	lf   int    // where the next LF is in rest, once looked for
+	seen bool   // lf is known: looking again for each CR would take quadratic time
+}
+
+// next is a line without its end, and the offset behind its end. A CR ends a
+// line by itself: an LF that belongs to it may come in a later read and must
+// not make the line look later.
+func (l *lines) next() (line []byte, end int, complete, ok bool) {
+	if len(l.rest) == 0 {
+		return nil, l.at, false, false
+	}
+	if !l.seen {
+		if l.lf = bytes.IndexByte(l.rest, '\n'); l.lf < 0 {
+			l.lf = len(l.rest)
+		}
+		l.seen = true
+	}
+	stop, skip := l.lf, 1
+	if cr := bytes.IndexByte(l.rest[:l.lf], '\r'); cr >= 0 {
+		if stop = cr; cr+1 == l.lf && l.lf < len(l.rest) {
+			skip = 2
 		}
 	}
-	dispatch(at, true)
-	return out
+	line, complete = l.rest[:stop], stop < len(l.rest)
+	if !complete {
+		skip = 0
+	}
+	end = l.at + stop + min(skip, 1)
+	l.rest, l.at, l.lf = l.rest[stop+skip:], l.at+stop+skip, l.lf-stop-skip
+	l.seen = l.lf >= 0
+	return line, end, complete, true
 }
 
 // field is the value of a line of that field name: what follows the colon,

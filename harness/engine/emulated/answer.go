@@ -30,7 +30,6 @@ type answering struct {
 	// thousand tokens a second and stream, JSON encoding would be most of the
 	// server's work.
 	head, line []byte
-	sent       int // tokens seen by the client
 }
 
 func newAnswer(s *Server, w http.ResponseWriter, r *http.Request, q request, chat bool, arrival int) *answering {

@@ -17,6 +17,9 @@ import (
 	"assay/harness/record"
 )
 
+// maxScale is far beyond what any machine keeps up with.
+const maxScale = 1e9
+
 // Config declares an emulated server.
 type Config struct {
 	Parameters scheduler.Parameters // one of scheduler.Sets, or the caller's own
@@ -34,8 +37,8 @@ type Config struct {
 // returns nil.
 func (c Config) Validate() error {
 	errs := []error{c.Parameters.Validate()}
-	if !(c.Scale >= 0) {
-		errs = append(errs, fmt.Errorf("a time scale of %g: write more than 0", c.Scale))
+	if !(c.Scale >= 0 && c.Scale <= maxScale) {
+		errs = append(errs, fmt.Errorf("a time scale of %g: write more than 0, and at most %g", c.Scale, maxScale))
 	}
 	if c.Startup < 0 {
 		errs = append(errs, fmt.Errorf("a start-up of %s: write 0 or more", c.Startup))
@@ -52,11 +55,6 @@ func (c Config) Validate() error {
 // real is an emulated time in this machine's.
 func (c Config) real(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / c.Scale)
-}
-
-// emulated is a time of this machine as the emulated server's.
-func (c Config) emulated(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * c.Scale)
 }
 
 // Engine makes emulated servers.

@@ -108,7 +108,7 @@ func (c Config) parse(body []byte, chat bool) (request, *refusal) {
 	case input > c.Parameters.ContextTokens-limit:
 		errs = append(errs, fmt.Errorf("a prompt of %d tokens and max_tokens %d are more than the %d that this server holds", input, limit, c.Parameters.ContextTokens))
 	}
-	if q.MinTokens < 0 || q.MinTokens > max(limit, 0) {
+	if q.MinTokens < 0 || q.MinTokens > limit {
 		errs = append(errs, fmt.Errorf("min_tokens is %d: write 0 to max_tokens, %d", q.MinTokens, limit))
 	}
 	status := http.StatusBadRequest

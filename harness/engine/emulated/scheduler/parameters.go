@@ -16,42 +16,43 @@ const (
 )
 
 // Parameters declare a server's timing. All times are the server's own, before
-// any scaling.
+// any scaling. Decoding YAML into one of the shipped sets overrides what the
+// YAML names.
 type Parameters struct {
-	Mode Mode
+	Mode Mode `yaml:"mode"`
 	// A batching step takes Step, plus PerSequence for each sequence that
 	// decodes in it, plus Prefill if it holds any prompt, plus PerPromptToken
 	// for each token of those, plus PerWaiting for each request that waits. A
 	// serial server's step is either a prefill (Prefill and PerPromptToken) or
 	// one decoded token (Step and PerWaiting).
-	Step           time.Duration
-	PerSequence    time.Duration
-	Prefill        time.Duration
-	PerPromptToken time.Duration
-	PerWaiting     time.Duration
+	Step           time.Duration `yaml:"step"`
+	PerSequence    time.Duration `yaml:"per_sequence"`
+	Prefill        time.Duration `yaml:"prefill"`
+	PerPromptToken time.Duration `yaml:"per_prompt_token"`
+	PerWaiting     time.Duration `yaml:"per_waiting"`
 	// Admission is what the server's front end (HTTP, template, tokenizer)
 	// takes for each request, one after the other, before the request joins the
 	// queue. Since the front end sends the tokens too, Crowding makes this
 	// longer by its share for each sequence that runs.
-	Admission time.Duration
-	Crowding  float64
+	Admission time.Duration `yaml:"admission"`
+	Crowding  float64       `yaml:"crowding"`
 	// Cold is what the first decoding step of all takes longer.
-	Cold time.Duration
+	Cold time.Duration `yaml:"cold"`
 	// Noise is the relative standard deviation of a step's time, up to 1.
-	Noise float64
+	Noise float64 `yaml:"noise"`
 	// MaxSequences, MaxStepTokens and KVTokens bound a batch: sequences that
 	// run, tokens in a step (prompts are split), tokens held in the KV cache.
 	// The serial mode has none of them.
-	MaxSequences  int
-	MaxStepTokens int
-	KVTokens      int
+	MaxSequences  int `yaml:"max_sequences"`
+	MaxStepTokens int `yaml:"max_step_tokens"`
+	KVTokens      int `yaml:"kv_tokens"`
 	// ContextTokens bound a request: its prompt and its output together.
-	ContextTokens int
+	ContextTokens int `yaml:"context_tokens"`
 	// TemplateTokens are what the chat template adds to a prompt.
-	TemplateTokens int
+	TemplateTokens int `yaml:"template_tokens"`
 	// OutputTokens are the natural lengths of the answers to a set's prompts,
 	// in their order.
-	OutputTokens []int
+	OutputTokens []int `yaml:"output_tokens"`
 }
 
 // Validate says everything that is wrong with the parameters at once, or

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/montanaflynn/stats"
 	. "github.com/onsi/gomega"
 
@@ -241,4 +242,25 @@ func TestParametersAreRefusedTogether(t *testing.T) {
 	)))
 	batching := scheduler.Parameters{Mode: scheduler.Batching, Step: 1, ContextTokens: 10}
 	g.Expect(batching.Validate()).To(MatchError(And(ContainSubstring("MaxSequences"), ContainSubstring("MaxStepTokens"), ContainSubstring("KVTokens"))))
+}
+
+func TestWhoIsPreemptedIsComputedAnew(t *testing.T) {
+	g := NewWithT(t)
+	p := scheduler.Parameters{Mode: scheduler.Batching, Step: time.Millisecond, PerPromptToken: time.Second, MaxSequences: 10, MaxStepTokens: 1000, KVTokens: 30}
+	s := scheduler.New(p, 1)
+	served := scheduler.Simulate(s, jobs(2, 10, 8), true)
+	g.Expect(s.Load().Preemptions).To(Equal(1))
+	// Both prompts, and the second's again with the five tokens that it had.
+	g.Expect(served[1].Ended.Truncate(time.Second)).To(Equal((10 + 10 + 10 + 5) * time.Second))
+	g.Expect(s.Load().PromptTokens).To(Equal(20), "each request's once")
+}
+
+func TestAShippedSetCanBeOverridden(t *testing.T) {
+	g := NewWithT(t)
+	want := scheduler.Sets()["t4-vllm"]
+	got := scheduler.Sets()["t4-vllm"]
+	g.Expect(yaml.UnmarshalWithOptions([]byte("{step: 20ms, kv_tokens: 4096, noise: 0, output_tokens: [5]}"), &got, yaml.Strict())).To(Succeed())
+	want.Step, want.KVTokens, want.Noise, want.OutputTokens = 20*time.Millisecond, 4096, 0, []int{5}
+	g.Expect(got).To(Equal(want))
+	g.Expect(yaml.UnmarshalWithOptions([]byte("{stepp: 20ms}"), &got, yaml.Strict())).NotTo(Succeed())
 }

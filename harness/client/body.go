@@ -40,30 +40,34 @@ func bodyOf(raw []byte, start int, chunked bool, length int64) body {
 	return body{data: data, pieces: []piece{{0, start}}}
 }
 
-// dechunk takes a chunked body apart (RFC 9112, 7.1).
+// longestChunkLine is what net/http takes for a chunk's first line, in bytes,
+// with a reader of that size.
+const longestChunkLine = 4 << 10
+
+// dechunk takes a chunked body apart (RFC 9112, 7.1), as strictly as net/http
+// does: how much was received behind the place where the framing broke is
+// chance, and must not decide what is decoded.
 func dechunk(raw []byte, at int) body {
 	var b body
 	for at < len(raw) {
-		eol := bytes.IndexByte(raw[at:], '\n')
-		if eol < 0 {
+		line, _, found := bytes.Cut(raw[at:], []byte("\r\n"))
+		if !found || len(line)+2 > longestChunkLine || bytes.ContainsAny(line, "\r\n") {
 			break
 		}
-		line, _, _ := bytes.Cut(raw[at:at+eol], []byte(";"))
-		size, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 64)
+		digits, _, _ := bytes.Cut(bytes.TrimRight(line, " \t"), []byte(";"))
+		size, err := strconv.ParseUint(string(digits), 16, 64)
 		if err != nil || size == 0 {
 			break
 		}
-		at += eol + 1
+		at += len(line) + 2
 		n := int(min(size, uint64(len(raw)-at)))
 		b.pieces = append(b.pieces, piece{len(b.data), at})
 		b.data = append(b.data, raw[at:at+n]...)
 		at += n
-		if at < len(raw) && raw[at] == '\r' {
-			at++
+		if !bytes.HasPrefix(raw[at:], []byte("\r\n")) {
+			break
 		}
-		if at < len(raw) && raw[at] == '\n' {
-			at++
-		}
+		at += 2
 	}
 	return b
 }

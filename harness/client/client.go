@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"assay/harness/clock"
@@ -29,14 +30,15 @@ type Target struct {
 	APIKeyEnv string
 }
 
-// Client makes attempts. It is safe for several goroutines and holds nothing
-// between two attempts.
+// Client makes attempts. It is safe for several goroutines and holds no
+// connection between two attempts.
 type Client struct {
-	maxBytes int // 0: by the request
-	linger   time.Duration
-	kernel   bool
-	tls      *tls.Config
-	wrap     func(net.Conn) net.Conn
+	unstamped atomic.Pointer[error] // why the kernel gives no times, once that is known
+	maxBytes  int                   // 0: by the request
+	linger    time.Duration
+	kernel    bool
+	tls       *tls.Config
+	wrap      func(net.Conn) net.Conn
 }
 
 // Option changes a client.
@@ -150,8 +152,13 @@ func (c *Conn) stamp(tcp *net.TCPConn) {
 		c.why = "user-space times were asked for"
 		return
 	}
+	if err := c.client.unstamped.Load(); err != nil {
+		c.why = (*err).Error()
+		return
+	}
 	stamps, err := stamp(tcp)
 	if err != nil {
+		c.client.unstamped.Store(&err)
 		c.why = err.Error()
 		return
 	}
@@ -219,6 +226,7 @@ type Raw struct {
 	chunked   bool  // the body is
 	length    int64 // of the body as declared; -1: not declared
 	framed    bool  // the response ended by its framing, before the connection did
+	lingered  bool  // the last event had arrived, and the end of the response was not awaited longer
 	// outcome is how reading ended, before the bytes were decoded: ok means
 	// that the response came to its end.
 	outcome record.Outcome
@@ -227,7 +235,12 @@ type Raw struct {
 
 // Outcome is how the attempt ended as far as is known before the bytes were
 // decoded. An attempt that looks ok can still turn out to be none.
-func (r *Raw) Outcome() record.Outcome { return r.outcome }
+func (r *Raw) Outcome() record.Outcome {
+	if r.capture != nil && r.capture.done && r.status != nil && *r.status == http.StatusOK {
+		return record.OK // the last event had arrived: nothing after it undoes that
+	}
+	return r.outcome
+}
 
 // Received is how many bytes of the response arrived.
 func (r *Raw) Received() int64 {
@@ -263,11 +276,13 @@ func (c *Conn) Do(ctx context.Context, clk clock.Clock, scheduledAt int64, timeo
 	outcome, err := c.exchange(clk, r, deadline)
 	now := clk.Now()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		outcome = record.Timeout
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			outcome, err = record.Cancelled, context.Cause(ctx)
-		} else {
-			err = fmt.Errorf("not complete %s after its release: %w", timeout, err)
+		case r.lingered:
+			outcome, err = record.StreamError, errors.New("a line said [DONE] and was no event: what followed it was not read")
+		default:
+			outcome, err = record.Timeout, fmt.Errorf("not complete %s after its release: %w", timeout, err)
 			// The poller's timer is set from two readings of its own clock, and
 			// may fire by their distance too early.
 			now = max(now, scheduledAt+int64(timeout))
@@ -280,10 +295,6 @@ func (r *Raw) end(at int64, outcome record.Outcome, err error) *Raw {
 	r.ended, r.outcome, r.err = at, outcome, err
 	if r.capture != nil {
 		r.capture.release()
-		if r.capture.done && r.status != nil {
-			// The last event had arrived: nothing after it can undo that.
-			r.outcome, r.err = record.OK, nil
-		}
 	}
 	return r
 }
@@ -313,7 +324,7 @@ func (c *Conn) exchange(clk clock.Clock, r *Raw, deadline time.Time) (record.Out
 	r.capture = &capture{source: c.conn, wire: c.wire, limit: c.client.limit(r.request)}
 	r.capture.onDone = func() {
 		if linger := time.Now().Add(c.client.linger); linger.Before(deadline) {
-			_ = c.conn.SetReadDeadline(linger)
+			r.lingered = c.conn.SetReadDeadline(linger) == nil
 		}
 	}
 	reader := bufio.NewReaderSize(r.capture, 4<<10)

@@ -86,7 +86,12 @@ func attempt(t *testing.T, ctx context.Context, c *client.Client, target client.
 	t.Helper()
 	clk := clock.Start()
 	before := clk.Read()
-	conn := c.Dial(ctx, target)
+	return after(t, ctx, c.Dial(ctx, target), clk, before, timeout)
+}
+
+// after makes the attempt on a connection that was opened.
+func after(t *testing.T, ctx context.Context, conn *client.Conn, clk clock.Clock, before clock.Reading, timeout time.Duration) record.Request {
+	t.Helper()
 	raw := conn.Do(ctx, clk, clk.Now(), timeout, request(t))
 	conversion := clock.Conversion{First: before, Last: clk.Read()}
 	var r record.Request
@@ -442,25 +447,47 @@ func TestCoalescedEventsAreBrackets(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("receive timestamps are Linux's")
 	}
-	g := NewWithT(t)
-	written := make(chan struct{})
-	target, _ := serve(t, func(c *net.TCPConn) {
-		write(c, head)
-		for i := range 4 {
-			write(c, token("x", i)) // each its own packet
-		}
-		close(written)
-		hold(c)
-	})
-	wrap := client.WithConn(func(c net.Conn) net.Conn { return &lateConn{c, func() { <-written }} })
-	r := attempt(t, t.Context(), client.New(wrap), target, 300*time.Millisecond)
-	g.Expect(r.Events).To(HaveLen(4))
-	g.Expect(r.Coalesced).To(Equal(3), "the last event of a read has the read's own time")
-	for _, e := range r.Events[:3] {
-		g.Expect(e.Earliest).To(BeNumerically("<", e.Arrival))
+	for _, secure := range []bool{false, true} {
+		t.Run(fmt.Sprintf("TLS %t", secure), func(t *testing.T) {
+			g := NewWithT(t)
+			written, over := make(chan struct{}), make(chan struct{})
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for i := range 4 {
+					_, _ = io.WriteString(w, token("x", i))
+					w.(http.Flusher).Flush() // each its own packet, and its own record
+				}
+				close(written)
+				<-over
+			}))
+			wait := func() {} // not while the connection is opened
+			options := []client.Option{client.WithConn(func(c net.Conn) net.Conn { return &lateConn{c, func() { wait() }} })}
+			if secure {
+				server.StartTLS()
+				options = append(options, client.WithTLS(server.Client().Transport.(*http.Transport).TLSClientConfig))
+			} else {
+				server.Start()
+			}
+			defer server.Close()
+			defer close(over)
+			clk := clock.Start()
+			before := clk.Read()
+			conn := client.New(options...).Dial(t.Context(), client.Target{BaseURL: server.URL})
+			wait = func() { <-written }
+			r := after(t, t.Context(), conn, clk, before, 300*time.Millisecond)
+			g.Expect(r.Clock.Provenance).To(Equal(record.KernelObserved), r.Clock.Reason)
+			g.Expect(r.Events).To(HaveLen(4))
+			g.Expect(r.Coalesced).To(Equal(3), "the last event of a read has the read's own time")
+			for i, e := range r.Events[:3] {
+				g.Expect(e.Earliest).To(Equal(*r.SentAt), "nothing was read before")
+				g.Expect(e.Earliest).To(BeNumerically("<", e.Arrival))
+				g.Expect(e.Arrival).To(Equal(r.Events[3].Arrival))
+				g.Expect(r.ClientLag[i]).To(BeNumerically(">=", e.Arrival-e.Earliest), "it may have waited that long")
+			}
+			last := r.Events[3]
+			g.Expect(last.Earliest).To(Equal(last.Arrival))
+		})
 	}
-	last := r.Events[3]
-	g.Expect(last.Earliest).To(Equal(last.Arrival))
 }
 
 func TestAStepOfTheWallClockFallsBackToUserSpace(t *testing.T) {

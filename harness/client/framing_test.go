@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 
 	"assay/harness/client"
 	"assay/harness/clock"
+	"assay/harness/metric"
 	"assay/harness/record"
 )
 
@@ -35,12 +38,19 @@ func (s *scripted) Read(p []byte) (int, error) {
 	s.rest = s.rest[n:]
 	return n, nil
 }
+
+// Close leaves no TIME_WAIT: a fuzzer opens thousands.
+func (s *scripted) Close() error {
+	_ = s.Conn.(*net.TCPConn).SetLinger(0)
+	return s.Conn.Close()
+}
 func (s *scripted) Write(p []byte) (int, error)      { return len(p), nil }
 func (s *scripted) SetDeadline(time.Time) error      { return nil }
 func (s *scripted) SetReadDeadline(time.Time) error  { return nil }
 func (s *scripted) SetWriteDeadline(time.Time) error { return nil }
 
-// decode makes an attempt whose response is the given bytes, read in pieces.
+// decode makes an attempt whose response is the given bytes, read in pieces;
+// sizes is asked before each read.
 func decode(t testing.TB, listener net.Listener, response []byte, sizes func() int) record.Request {
 	c := client.New(client.WithUserTime(), client.WithMaxBytes(1<<20), client.WithConn(func(conn net.Conn) net.Conn {
 		return &scripted{Conn: conn, rest: response, sizes: sizes}
@@ -68,7 +78,10 @@ func listen(t testing.TB) net.Listener {
 			if err != nil {
 				return
 			}
-			_ = c.Close()
+			go func() {
+				_, _ = io.Copy(io.Discard, c)
+				_ = c.Close()
+			}()
 		}
 	}()
 	return l
@@ -100,6 +113,195 @@ func TestFramingFollowsTheStandard(t *testing.T) {
 	}
 }
 
+// paces is the clock's readings before each of the reads that bring the given
+// pieces and after the last, and the attempt that they made.
+func paces(t *testing.T, pieces ...string) ([]int64, record.Request) {
+	var at []int64
+	clk := clock.Start()
+	l := listen(t)
+	c := client.New(client.WithUserTime(), client.WithConn(func(conn net.Conn) net.Conn {
+		next := 0
+		return &scripted{Conn: conn, rest: []byte(strings.Join(pieces, "")), sizes: func() int {
+			at = append(at, clk.Now())
+			next++
+			return len(pieces[next-1])
+		}}
+	}))
+	raw := c.Dial(t.Context(), client.Target{BaseURL: "http://" + l.Addr().String()}).Do(t.Context(), clk, clk.Now(), time.Minute, request(t))
+	at = append(at, clk.Now())
+	var r record.Request
+	raw.Decode(&r, nil)
+	NewWithT(t).Expect(r.Outcome).To(Equal(record.OK), "%v", r.Error)
+	return at, r
+}
+
+func TestAnEventArrivesWithTheEndOfItsText(t *testing.T) {
+	chunks := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+	event := token("a", 1)
+	half := len(event) / 2
+	size := fmt.Sprintf("%x\r\n", len(event))
+	rest := finish + done
+	for _, test := range []struct {
+		name   string
+		pieces []string
+		read   int // the one that completed the text, from 0
+	}{
+		{"whole", []string{head, event, rest}, 1},
+		{"with the header", []string{head + event, rest}, 0},
+		{"in halves", []string{head, event[:half], event[half:], rest}, 2},
+		{"its blank line is late", []string{head, event[:len(event)-1], "\n" + rest}, 1},
+		{"the LF of its CRLF is late", []string{head, strings.TrimSpace(event) + "\r", "\n\r\n" + rest}, 1},
+		{"its line end is late", []string{head, event[:len(event)-2], "\n\n" + rest}, 2},
+		{"its chunk's size comes first", []string{chunks, size, event, "\r\n", chunked(rest) + "0\r\n\r\n"}, 2},
+		{"split by a chunk's end", []string{chunks, chunked(event[:half]), chunked(event[half:]), chunked(rest) + "0\r\n\r\n"}, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			at, r := paces(t, test.pieces...)
+			g.Expect(r.Events).To(HaveLen(1))
+			g.Expect(*r.FirstTokenAt).To(BeNumerically(">=", at[test.read]))
+			g.Expect(*r.FirstTokenAt).To(BeNumerically("<=", at[test.read+1]))
+			g.Expect(r.Events[0].Earliest).To(BeNumerically("<=", at[test.read]), "it may have come at once after the read before")
+		})
+	}
+}
+
+func TestBracketsAreOpenedByWhatFollows(t *testing.T) {
+	a, b, end := token("a", 1), token("b", 2), finish+done
+	pad := func(upTo int, tail string) string { // comments until tail ends at a read's full size
+		return ":" + strings.Repeat(" ", upTo-len(head)-len(tail)-2) + "\n" + tail
+	}
+	const bufferSize = 4 << 10
+	for _, test := range []struct {
+		name      string
+		pieces    []string
+		coalesced int
+	}{
+		{"each in its read", []string{head, a, b, end}, 0},
+		{"both in one", []string{head, a + b, end}, 1},
+		{"with the beginning of the next", []string{head, a + b[:9], b[9:], end}, 1},
+		{"with another blank line", []string{head, a + "\n", b, end}, 0},
+		{"with a comment", []string{head, a + ": ping\n\n", b, end}, 1},
+		{"a read that filled its buffer", []string{head + pad(bufferSize, a), b, end}, 1},
+		{"a read that nearly did", []string{head + pad(bufferSize-1, a), b, end}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			at, r := paces(t, test.pieces...)
+			g.Expect(r.OutputText).To(Equal("ab"))
+			g.Expect(r.Coalesced).To(Equal(test.coalesced))
+			if strings.Contains(test.name, "filled") {
+				g.Expect(r.Events[1].Earliest).To(BeNumerically("<=", at[0]), "b may have waited behind the full read")
+			}
+		})
+	}
+}
+
+func TestSingleBytesAreBoundedToo(t *testing.T) {
+	g := NewWithT(t)
+	const limit = 64 << 10
+	l := listen(t)
+	c := client.New(client.WithUserTime(), client.WithMaxBytes(limit), client.WithConn(func(conn net.Conn) net.Conn {
+		return &scripted{Conn: conn, rest: []byte(head + strings.Repeat("\n", limit)), sizes: func() int { return 1 }}
+	}))
+	clk := clock.Start()
+	var r record.Request
+	c.Dial(t.Context(), client.Target{BaseURL: "http://" + l.Addr().String()}).Do(t.Context(), clk, clk.Now(), time.Minute, request(t)).Decode(&r, nil)
+	g.Expect(r.Outcome).To(Equal(record.StreamError))
+	g.Expect(r.ReceivedBytes).To(BeNumerically("<", limit/32), "the time of each read is kept as well")
+}
+
+// slicing reads in pieces of a given size, whatever lies ready.
+type slicing struct {
+	net.Conn
+	size int
+}
+
+func (s *slicing) Read(p []byte) (int, error) { return s.Conn.Read(p[:min(len(p), s.size)]) }
+
+func TestTLSIsFollowedRecordByRecordHoweverItIsRead(t *testing.T) {
+	text := strings.Repeat("long ", 5000) // more than one record
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 5 {
+			_, _ = io.WriteString(w, token("t", i))
+			w.(http.Flusher).Flush()
+		}
+		_, _ = io.WriteString(w, token(text, 9)+finish+done)
+	}))
+	defer server.Close()
+	config := server.Client().Transport.(*http.Transport).TLSClientConfig
+	for _, size := range []int{1, 2, 3, 4, 5, 6, 7, 100, 1000, 1 << 20} {
+		c := client.New(client.WithTLS(config), client.WithConn(func(conn net.Conn) net.Conn { return &slicing{conn, size} }))
+		r := attempt(t, t.Context(), c, client.Target{BaseURL: server.URL}, 10*time.Second)
+		NewWithT(t).Expect(r.Outcome).To(Equal(record.OK), "%d bytes a read: %v", size, r.Error)
+		NewWithT(t).Expect(r.OutputText).To(Equal("ttttt"+text), "%d bytes a read", size)
+	}
+}
+
+// standard frames a stream as the WHATWG's text reads, one character at a time.
+func standard(stream string) []string {
+	var out, data []string
+	line := ""
+	stream = strings.TrimPrefix(stream, "\xEF\xBB\xBF")
+	take := func() {
+		name, value, colon := strings.Cut(line, ":")
+		switch {
+		case line == "":
+			if data != nil {
+				out = append(out, strings.Join(data, "\n"))
+			}
+			data = nil
+		case name == "data" || name == "error": // the second is llama.cpp's
+			if colon {
+				value = strings.TrimPrefix(value, " ")
+			}
+			data = append(data, value)
+		}
+		line = ""
+	}
+	for i := 0; i < len(stream); i++ {
+		switch {
+		case stream[i] == '\n':
+			take()
+		case stream[i] == '\r':
+			take()
+			if i+1 < len(stream) && stream[i+1] == '\n' {
+				i++
+			}
+		default:
+			line += stream[i : i+1]
+		}
+	}
+	if line != "" {
+		take()
+	}
+	take() // the end ends the last event: here nothing that was seen is dropped
+	return out
+}
+
+// FuzzFraming holds the framing against a plain reading of the standard.
+func FuzzFraming(f *testing.F) {
+	for _, seed := range []string{
+		"data: a\n\ndata:b\r\n\r\ndata:  c\r\r", "\xEF\xBB\xBFdata: a\n\n", "data\n\ndata\ndata\n\ndata:", ":c\n\n\r\nid: 1\ndata: x",
+		"error: {}\n\n", "event: error\ndata: y\ndata: z\n\n", "datum: a\ndata : b\n\n", "data: a\r\ndata: b\n\r\r\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		want := standard(string(stream))
+		got := client.Framed(stream)
+		if len(got) != len(want) {
+			t.Fatalf("%d events, the standard has %d: %q, %q", len(got), len(want), got, want)
+		}
+		for i := range want {
+			if string(got[i]) != want[i] {
+				t.Fatalf("event %d is %q, the standard has %q", i+1, got[i], want[i])
+			}
+		}
+	})
+}
+
 // FuzzResponse holds that any bytes, read in any pieces, are decoded to the
 // same, and never crash or contradict themselves.
 func FuzzResponse(f *testing.F) {
@@ -122,6 +324,11 @@ func FuzzResponse(f *testing.F) {
 				usage = fmt.Sprint(*r.UsageOutputTokens)
 			}
 			return fmt.Sprint(r.Outcome, r.OutputText, r.OutputTokenIDs, usage, len(r.Events), r.FinishReason == nil)
+		}
+		for _, r := range []record.Request{one, all} {
+			if broken := metric.Broken(r); len(broken) > 0 {
+				t.Fatalf("the record contradicts itself: %q", broken)
+			}
 		}
 		// After the last event the client may stop reading at any point.
 		if one.AfterDone == all.AfterDone && same(one) != same(all) {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -33,15 +34,60 @@ func stamp(c *net.TCPConn) (stamper, error) {
 	}
 	var setErr error
 	err = raw.Control(func(fd uintptr) {
-		setErr = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
-			unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
+		setErr = askForStamps(int(fd))
 	})
 	if err = errors.Join(err, setErr); err != nil {
-		return nil, os.NewSyscallError("setsockopt SO_TIMESTAMPING", err)
+		return nil, err
+	}
+	if err := awaitStamps(); err != nil {
+		return nil, err
 	}
 	s := &stampedConn{TCPConn: c, raw: raw}
 	s.read = s.recvmsg
 	return s, nil
+}
+
+// awaitStamps returns once what is received is stamped. The kernel stamps
+// packets only while some socket asks for it, and begins a little after the
+// first has asked, from a work queue: a response that comes at once would have
+// no time. While the connection that asked is open, stamping stays on.
+func awaitStamps() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	defer unix.Close(fd)
+	if err := askForStamps(fd); err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return os.NewSyscallError("bind", err)
+	}
+	self, err := unix.Getsockname(fd)
+	if err != nil {
+		return os.NewSyscallError("getsockname", err)
+	}
+	const longest, pause = 500 * time.Millisecond, 100 * time.Microsecond
+	var oob [128]byte
+	for began := time.Now(); time.Since(began) < longest; time.Sleep(pause) { // the work queue needs a processor too
+		if err := unix.Sendto(fd, []byte{0}, 0, self); err != nil {
+			return os.NewSyscallError("sendto", err)
+		}
+		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		if _, err := unix.Poll(ready, int(longest.Milliseconds())); err != nil && err != unix.EINTR {
+			return os.NewSyscallError("poll", err)
+		}
+		_, n, _, _, err := unix.Recvmsg(fd, make([]byte, 1), oob[:], 0)
+		if err == nil && receiveTime(oob[:n]) != 0 {
+			return nil
+		}
+	}
+	return errors.New("the kernel does not say when it received what it was sent on loopback")
+}
+
+func askForStamps(fd int) error {
+	return os.NewSyscallError("setsockopt SO_TIMESTAMPING", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
+		unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE))
 }
 
 // Read reads once; received then says when the kernel got the last of it.

@@ -113,6 +113,59 @@ func TestClaimsAreAboutTheArmsAndSayWhatIsEmulated(t *testing.T) {
 	}
 }
 
+// summary is a run's with six pairs, for a test to change before it is judged.
+func summary(t *testing.T, p *plan.Plan) metric.Summary {
+	t.Helper()
+	run, err := recordtest.Write(t.TempDir()+"/b", p, recordtest.Run(p, recordtest.Options{}))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return metric.Summarize(p, run)
+}
+
+func TestWhatKeepsAClaimFromBeingSupported(t *testing.T) {
+	value := func(v float64, atLeast bool) metric.Value { return metric.Value{Value: &v, AtLeast: atLeast} }
+	six := recordtest.Plan("lifecycles: 1", "lifecycles: 6")
+	for name, test := range map[string]struct {
+		p      *plan.Plan
+		change func(*metric.Tier)
+		claim  plan.Claim
+		says   string // empty: it is supported all the same
+	}{
+		"nothing":                        {six, func(*metric.Tier) {}, plan.ClaimTTFT, ""},
+		"a tier of which a part was run": {six, func(t *metric.Tier) { t.Status = "partial" }, plan.ClaimTTFT, "the tier is partial"},
+		"pairs that disagree": {six, func(t *metric.Tier) {
+			t.Pairs[2].Candidate = value(*t.Pairs[2].Baseline.Value/8, false)
+		}, plan.ClaimGoodput, "not shown at 95 %"},
+		"equal outputs that were required": {recordtest.Plan("lifecycles: 1", "lifecycles: 6", "claims: [", "gates: {identity: require}\nclaims: ["), func(*metric.Tier) {}, plan.ClaimGoodput, ""},
+		"unequal outputs where equal ones are required": {recordtest.Plan("lifecycles: 1", "lifecycles: 6", "claims: [", "gates: {identity: require}\nclaims: ["), func(t *metric.Tier) {
+			t.Outputs.Equal--
+		}, plan.ClaimGoodput, "the plan requires equal outputs, and 47 of 48 were"},
+		"unequal outputs that are only reported": {six, func(t *metric.Tier) { t.Outputs.Equal-- }, plan.ClaimGoodput, ""},
+		"a baseline that waits at least so long": {six, func(t *metric.Tier) { t.TTFTPairs[2].Baseline = value(60, true) }, plan.ClaimTTFT, ""},
+		"a candidate known only to be at least faster": {six, func(t *metric.Tier) {
+			t.TTFTPairs[2].Candidate.AtLeast = true // its bound is below the baseline: the truth may be above
+		}, plan.ClaimTTFT, "pair 3 has no effect"},
+		"a baseline whose bound is below": {six, func(t *metric.Tier) { t.TTFTPairs[2].Baseline = value(1e-6, true) }, plan.ClaimTTFT, "pair 3 has no effect"},
+		"a pair without a number":         {six, func(t *metric.Tier) { t.Pairs[2].Candidate.Value = nil }, plan.ClaimGoodput, "pair 3 has no effect"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := summary(t, test.p)
+			test.change(&s.Tiers[1])
+			for _, c := range claim.Judge(test.p, s).Claims {
+				if c.Claim != test.claim || c.Tier != 4 {
+					continue
+				}
+				if test.says == "" {
+					g.Expect(c.Verdict).To(Equal(claim.Supported), "%v", c.Reasons)
+					return
+				}
+				g.Expect(c.Verdict).To(Equal(claim.Unsupported))
+				g.Expect(c.Reasons).To(ContainElement(ContainSubstring(test.says)))
+			}
+		})
+	}
+}
+
 func TestNothingAttemptedIsNotNothingFailed(t *testing.T) {
 	c := judge(t, recordtest.Plan(), recordtest.Options{Stopped: func(lifecycle, _ int) bool { return lifecycle == 1 }})[plan.ClaimFailures]
 	NewWithT(t).Expect(c.Verdict).To(Equal(claim.Unsupported))

@@ -127,6 +127,7 @@ func TestEveryTamperingIsNamed(t *testing.T) {
 		do   func(t *testing.T, dir string)
 		says string // with sums made anew
 	}
+	whole := bundle(t, recordtest.Plan(), recordtest.Options{Fails: failing})
 	requests := func(edit func([]string) []string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) { lines(t, dir, record.RequestsFile, edit) }
 	}
@@ -139,7 +140,26 @@ func TestEveryTamperingIsNamed(t *testing.T) {
 		{"the last record changed", requests(func(l []string) []string {
 			l[len(l)-1] = strings.Replace(l[len(l)-1], `"received_bytes":2000`, `"received_bytes":2001`, 1)
 			return l
-		}), "requests_head"},
+		}), "lifecycle 2: its requests_head is no line of requests.jsonl"},
+		{"a lifecycle's count of its attempts, and chained again", func(t *testing.T, dir string) {
+			lines(t, dir, record.LifecyclesFile, func(l []string) []string {
+				l[0] = strings.Replace(l[0], `"requests":10`, `"requests":9`, 1)
+				return rechain(l)
+			})
+		}, "lifecycle 1: it had 9 attempts and 4 waves, and there are 10 and 4"},
+		{"a record chained behind the last lifecycle", requests(func(l []string) []string {
+			return rechain(append(l, l[0]))
+		}), "the last lifecycle does not stand behind the last line"},
+		{"a lifecycle's head moved back, and chained again", func(t *testing.T, dir string) {
+			data, err := os.ReadFile(filepath.Join(dir, record.WavesFile))
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			first, _, _ := bytes.Cut(data, []byte("\n"))
+			lines(t, dir, record.LifecyclesFile, func(l []string) []string {
+				old := strings.SplitAfter(l[1], `"waves_head":"`)[1][:64]
+				l[1] = strings.Replace(l[1], old, record.LineSHA256(first), 1)
+				return rechain(l)
+			})
+		}, "lifecycle 2: its waves_head is no line of waves.jsonl that could have been the last then"},
 		{"a record removed", requests(func(l []string) []string { return append(l[:4], l[5:]...) }), "the chain is broken"},
 		{"the last record removed", requests(func(l []string) []string { return l[:len(l)-1] }), "has no attempt"},
 		{"a record doubled", requests(func(l []string) []string { return append(l[:4], l[3:]...) }), "there are no retries"},
@@ -258,7 +278,8 @@ func TestEveryTamperingIsNamed(t *testing.T) {
 		for _, anew := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, sums anew %v", test.name, anew), func(t *testing.T) {
 				g := NewWithT(t)
-				dir := bundle(t, recordtest.Plan(), recordtest.Options{Fails: failing})
+				dir := filepath.Join(t.TempDir(), "bundle")
+				g.Expect(os.CopyFS(dir, os.DirFS(whole))).To(Succeed())
 				test.do(t, dir)
 				says := "SHA256SUMS"
 				if anew {
@@ -379,6 +400,11 @@ func TestSumsAreHeldToTheirForm(t *testing.T) {
 	v, err := reports.Verify(dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(v.Reasons).To(ContainElement(HaveSuffix("is no line of it")))
+	g.Expect(os.WriteFile(filepath.Join(dir, "extra.txt"), nil, 0o644)).To(Succeed())
+	v, err = reports.Verify(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(ContainElement("extra.txt: it is not in SHA256SUMS"))
+	g.Expect(os.Remove(filepath.Join(dir, "extra.txt"))).To(Succeed())
 	g.Expect(os.Remove(filepath.Join(dir, reports.SumsFile))).To(Succeed())
 	v, err = reports.Verify(dir)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -319,6 +319,12 @@ func TestWhatNoHonestRunCanHaveIsFound(t *testing.T) {
 		{"a negative lag", request(func(r *record.Request) { r.ClientLag[0] = -1 }), "nothing is read before it arrives", false},
 		{"lags missing", request(func(r *record.Request) { r.ClientLag = r.ClientLag[1:] }), "4 events and 3 client lags", false},
 		{"all lags missing", request(func(r *record.Request) { r.ClientLag = nil }), "4 events and 0 client lags", false},
+		{"a count without its source", request(func(r *record.Request) {
+			r.OutputTokensSource, r.Nulls["output_tokens_source"] = nil, "lost"
+		}), "a token count without its source", false},
+		{"a source that is none", request(func(r *record.Request) { source := "chunks"; r.OutputTokensSource = &source }), "output_tokens_source is \"chunks\"", false},
+		{"a failure without an error", request(func(r *record.Request) { r.Outcome = record.Truncated }), "called truncated and has no error", false},
+		{"more coalesced events than events", request(func(r *record.Request) { r.Coalesced = 5 }), "5 of 4 events are called coalesced", false},
 		{"ok with an error", request(func(r *record.Request) { text := "x"; r.Error = &text; delete(r.Nulls, "error") }), "called ok and has the error", false},
 		{"ok without HTTP 200", request(func(r *record.Request) { r.HTTPStatus = n(500) }), "without HTTP 200", false},
 		{"a null without a reason", request(func(r *record.Request) { r.Nulls = nil }), "null without a reason", false},
@@ -337,6 +343,17 @@ func TestWhatNoHonestRunCanHaveIsFound(t *testing.T) {
 		{"waves out of order", func(run *record.Run) { run.Waves[0].Executed, run.Waves[1].Executed = 2, 1 }, "order:", false},
 		{"waves that overlap", func(run *record.Run) { at := *run.Waves[1].ReleasedAt - second; run.Waves[1].ReleasedAt = &at }, "before wave 1 had ended", false},
 		{"a release lag made small", func(run *record.Run) { run.Waves[3].ReleaseLag = ns(0) }, "release_lag", false},
+		{"a time scale of another plan", func(run *record.Run) { run.Lifecycles[0].TimeScale = 2 }, "time_scale: lifecycle 1: 2, the plan has 1", false},
+		{"an environment of another run", func(run *record.Run) { run.Environment.PlanSHA256 = "" }, "plan_sha256: environment", false},
+		{"a wave that ran without a release", func(run *record.Run) {
+			run.Waves[0].ReleasedAt = nil
+			run.Waves[0].Nulls["released_at_ns"] = "lost"
+		}, "it ran and has no release", false},
+		{"attempts of a wave that was not selected", func(run *record.Run) { run.Waves[0].Status = "not_selected" }, "it is not_selected, and has 1 attempts", false},
+		{"a release lag of nothing", func(run *record.Run) {
+			r := &run.Requests[0]
+			r.SentAt, r.Nulls["sent_at_ns"] = nil, "lost"
+		}, "the wave has a release lag, and nothing was sent", false},
 		{"a lifecycle missing", func(run *record.Run) { run.Lifecycles = run.Lifecycles[:1] }, "lifecycle 2 (vllm): it has 0 records", false},
 		{"lifecycles in another order", func(run *record.Run) { run.Lifecycles[0].Executed, run.Lifecycles[1].Executed = 2, 1 }, "order:", false},
 		{"another engine", func(run *record.Run) { run.Lifecycles[1].Engine = "container" }, "the plan has a emulated", false},
@@ -408,6 +425,10 @@ func TestGates(t *testing.T) {
 				run.Requests[i].Coalesced = 1
 			}
 		}, "client_saturated: 25.0 % of the events"},
+		{"a burst that is none", func(run *record.Run) {
+			at := *run.Requests[5].SentAt + second
+			run.Requests[5].SentAt = &at
+		}, "release_lag: the last request was sent 1000.003 ms after the first, the plan allows 1s"},
 		{"a backlog", func(run *record.Run) { yes := true; run.Waves[0].CarryOver = &yes }, "carry_over"},
 		{"a server that ignores its clients' leaving", func(run *record.Run) {
 			run.Waves[1].Settle.Abandoned, run.Waves[1].Settle.Generated = 1, n(500)
@@ -425,4 +446,75 @@ func TestGates(t *testing.T) {
 			NewWithT(t).Expect(strings.Join(v.Reasons, "\n")).To(ContainSubstring(test.says))
 		})
 	}
+}
+
+// TestNotesAreNoReasons has what is worth knowing, and makes nothing invalid.
+func TestNotesAreNoReasons(t *testing.T) {
+	yes := true
+	for _, test := range []struct {
+		name   string
+		p      *plan.Plan
+		change func(*record.Run)
+		says   string
+	}{
+		{"a backlog that the plan only reports", recordtest.Plan("claims: [", "gates: {carry_over: report}\nclaims: ["), func(run *record.Run) {
+			w := &run.Waves[1]
+			w.Settle.Idle, w.Settle.Running, w.CarryOver = false, n(2), &yes
+		}, "1 client: lifecycle 1 (naive), repeat 2: carry_over: the wave was released onto what the last one had left, which the plan only reports"},
+		{"a backlog that nobody could see", recordtest.Plan(), func(run *record.Run) {
+			w := &run.Waves[1]
+			w.Settle.Idle, w.Settle.Running, w.Settle.Waiting, w.CarryOver = false, nil, nil, nil
+			w.Nulls["carry_over"] = "no gauges"
+		}, "carry_over was not seen: no gauges"},
+		{"a clock that was stepped", recordtest.Plan(), func(run *record.Run) {
+			w := &run.Waves[1]
+			w.ClockReadings.After.Wall += second
+			w.ClockReadings.Stepped = true
+			for i := range run.Requests {
+				if r := &run.Requests[i]; r.Lifecycle == w.Lifecycle && r.Wave == w.Number {
+					r.Clock = record.TimeSource{Provenance: record.ClientObserved, Reason: "the wall clock was stepped inside the wave"}
+					r.ClientLag = nil
+				}
+			}
+		}, "the wall clock was stepped inside the wave"},
+		{"no kernel times", recordtest.Plan(), func(run *record.Run) {
+			for i := range run.Requests {
+				run.Requests[i].Clock = record.TimeSource{Provenance: record.ClientObserved, Reason: "not on this system"}
+				run.Requests[i].ClientLag = nil
+			}
+		}, "client_lag was not checked: no kernel receive times"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			run := chained(t, test.p, recordtest.Options{})
+			test.change(&run)
+			v := metric.Summarize(test.p, run).Validity
+			g.Expect(v.Reasons).To(BeEmpty())
+			g.Expect(v.Notes).To(ContainElement(ContainSubstring(test.says)))
+		})
+	}
+}
+
+func TestAWarmUpsGatesBindNothing(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan("lifecycles: 1", "lifecycles: 1, warmup: 1")
+	run := chained(t, p, recordtest.Options{})
+	run.Requests[0].Coalesced = 4
+	s := metric.Summarize(p, run)
+	g.Expect(s.Waves[0].Validity.Valid).To(BeFalse(), "its own")
+	g.Expect(s.Validity.Reasons).To(BeEmpty(), "it is in no result")
+}
+
+func TestTheFixedLaneIsExact(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan("lane: natural", "lane: fixed")
+	run := chained(t, p, recordtest.Options{})
+	g.Expect(metric.Check(p, run)).To(BeEmpty())
+	r := &run.Requests[5]
+	r.OutputTokens, r.UsageOutputTokens, r.OutputTokenIDs, r.Events, r.ClientLag = n(3), n(3), r.OutputTokenIDs[:3], r.Events[:3], r.ClientLag[:3]
+	r.LastTokenAt = &r.Events[2].Arrival
+	found := metric.Check(p, run)
+	g.Expect(found).To(HaveLen(1))
+	g.Expect(found[0].ByServer).To(BeTrue())
+	g.Expect(found[0].Text).To(ContainSubstring("3 output tokens in the fixed lane, which needs exactly 4"))
 }

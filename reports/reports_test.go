@@ -261,6 +261,9 @@ func TestEveryTamperingIsNamed(t *testing.T) {
 		{"the report's last line removed", func(t *testing.T, dir string) {
 			lines(t, dir, reports.ReportFile, func(l []string) []string { return l[:len(l)-1] })
 		}, "report.md"},
+		{"the plan's bytes, and none of its values", func(t *testing.T, dir string) {
+			replace(t, dir, reports.PlanFile, "schema:", "# quite honest\nschema:")
+		}, "plan.yaml: it is not frozen"},
 		{"the environment", func(t *testing.T, dir string) {
 			replace(t, dir, record.EnvironmentFile, `"a processor"`, `"a better processor"`)
 		}, "report.md"},

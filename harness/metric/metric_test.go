@@ -334,6 +334,13 @@ func TestWhatNoHonestRunCanHaveIsFound(t *testing.T) {
 			delete(r.Nulls, "error")
 		}), "called a timeout after", false},
 		{"another prompt", request(func(r *record.Request) { r.PromptID = "eight/8" }), "was asked", false},
+		{"another prompt in one arm", func(run *record.Run) {
+			for i := range run.Requests {
+				if r := &run.Requests[i]; r.Arm == "naive" && r.Ordinal == 2 {
+					r.PromptID = "eight/7"
+				}
+			}
+		}, "naive was asked eight/7, and vllm was asked eight/2", false},
 		{"a prompt one token longer", request(func(r *record.Request) { r.InputTokens = n(13) }), "input tokens", true},
 		{"another release", request(func(r *record.Request) { r.ScheduledAt-- }), "the wave was released at", false},
 		{"another arm", request(func(r *record.Request) { r.Arm = "vllm" }), "not the schedule's", false},

@@ -46,29 +46,38 @@ func serveNull() error {
 
 const nullHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
+// stream answers the requests of one connection, one after the other.
 func stream(conn net.Conn) {
 	defer conn.Close()
-	request, err := http.ReadRequest(bufio.NewReader(conn))
-	if err != nil {
-		return
+	reader := bufio.NewReader(conn)
+	out := make([]byte, 0, 32<<10)
+	for {
+		request, err := http.ReadRequest(reader)
+		if err != nil {
+			return
+		}
+		if _, err := io.Copy(io.Discard, request.Body); err != nil {
+			return
+		}
+		if err := answer(conn, request.URL.Path, out); err != nil || request.Close {
+			return
+		}
 	}
-	_, _ = io.Copy(io.Discard, request.Body)
+}
+
+func answer(conn net.Conn, path string, out []byte) error {
 	var p pace
 	var first, gap int
-	if _, err := fmt.Sscanf(request.URL.Path, "/%d/%d/%d", &p.tokens, &first, &gap); err != nil {
-		return
+	if _, err := fmt.Sscanf(path, "/%d/%d/%d", &p.tokens, &first, &gap); err != nil {
+		return err
 	}
 	at := time.Now().Add(time.Duration(first) * time.Microsecond)
 	if _, err := io.WriteString(conn, nullHead); err != nil {
-		return
+		return err
 	}
-	due := time.NewTimer(time.Hour)
-	defer due.Stop()
-	out := make([]byte, 0, 32<<10)
 	for i := range p.tokens {
-		if gap > 0 || i == 0 {
-			due.Reset(time.Until(at))
-			<-due.C
+		if gap > 0 || i == 0 && first > 0 {
+			time.Sleep(time.Until(at))
 			at = at.Add(time.Duration(gap) * time.Microsecond)
 		}
 		out = appendEvent(out, time.Now().UnixNano())
@@ -76,13 +85,16 @@ func stream(conn net.Conn) {
 		// server that never waits.
 		if gap > 0 || i == p.tokens-1 || len(out) > 30<<10 {
 			if _, err := conn.Write(out); err != nil {
-				return
+				return err
 			}
 			out = out[:0]
 		}
 	}
-	_, _ = io.WriteString(conn, "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+	_, err := io.WriteString(conn, nullEnd)
+	return err
 }
+
+const nullEnd = "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
 
 // appendEvent writes one chunk with an event of the size that vLLM's have.
 func appendEvent(out []byte, stamp int64) []byte {

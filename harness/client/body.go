@@ -48,7 +48,7 @@ const longestChunkLine = 4 << 10
 // does: how much was received behind the place where the framing broke is
 // chance, and must not decide what is decoded.
 func dechunk(raw []byte, at int) body {
-	var b body
+	b := body{data: make([]byte, 0, len(raw)-at)}
 	for at < len(raw) {
 		line, _, found := bytes.Cut(raw[at:], []byte("\r\n"))
 		if !found || len(line)+2 > longestChunkLine || bytes.ContainsAny(line, "\r\n") {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -14,35 +13,6 @@ import (
 	"assay/harness/record"
 )
 
-// chunk is what an event of a stream may hold: chat completions, completions,
-// and an error in place of either.
-type chunk struct {
-	Object  string `json:"object"`
-	Choices []struct {
-		Delta struct {
-			Content          string `json:"content"`
-			Refusal          string `json:"refusal"`
-			Reasoning        string `json:"reasoning"`
-			ReasoningContent string `json:"reasoning_content"`
-			ToolCalls        []struct {
-				Function struct {
-					Name      string `json:"name"`
-					Arguments string `json:"arguments"`
-				} `json:"function"`
-			} `json:"tool_calls"`
-		} `json:"delta"`
-		Text         string  `json:"text"`
-		TokenIDs     []int   `json:"token_ids"`
-		FinishReason *string `json:"finish_reason"`
-	} `json:"choices"`
-	PromptTokenIDs []int `json:"prompt_token_ids"`
-	Usage          *struct {
-		PromptTokens     *int `json:"prompt_tokens"`
-		CompletionTokens *int `json:"completion_tokens"`
-	} `json:"usage"`
-	Error json.RawMessage `json:"error"`
-}
-
 // decoding is the state of one response's decoding.
 type decoding struct {
 	raw   *Raw
@@ -51,17 +21,17 @@ type decoding struct {
 	body  body
 	out   *record.Request
 
-	text                strings.Builder
-	ids                 []int
-	allIDs              bool // every event with a token said its ids
-	promptIDs           *int
-	usageIn, usageOut   *int
-	finish              *string
-	done                bool
-	failure             error
-	failedAt            int64
-	carrying, afterDone int
-	doneAt              int64
+	chunks            chunks
+	text              strings.Builder
+	counts            []int // of the tokens of each event that said their ids
+	allIDs            bool  // every event with a token did
+	promptIDs         *int
+	usageIn, usageOut *int
+	finish            *string
+	done              bool
+	doneAt            int64
+	failure           error
+	failedAt          int64
 }
 
 // Decode says what the attempt was: it fills in everything of the record that
@@ -88,7 +58,8 @@ func (r *Raw) Decode(out *record.Request, conv *clock.Conversion) {
 		}
 	}
 	if r.status != nil && *r.status == http.StatusOK && d.isStream() {
-		for _, e := range events(d.body.data) {
+		d.expect(bytes.Count(d.body.data, []byte("data:")))
+		for e := range events(d.body.data) {
 			d.event(e)
 		}
 	}
@@ -122,6 +93,15 @@ func (d *decoding) chooseClock(conv *clock.Conversion) {
 		return
 	}
 	d.out.Clock = record.TimeSource{Provenance: record.ClientObserved, Reason: reason}
+}
+
+// expect makes room for so many events.
+func (d *decoding) expect(n int) {
+	d.out.Events, d.counts = make([]record.Event, 0, n), make([]int, 0, n)
+	d.out.OutputTokenIDs = make([]int, 0, n)
+	if d.conv != nil {
+		d.out.ClientLag = make([]int64, 0, n)
+	}
 }
 
 // isStream says whether a 200 is an event stream; some servers leave the type
@@ -197,7 +177,7 @@ func (d *decoding) arrivalOf(end int) arrival {
 
 func (d *decoding) event(e event) {
 	if d.done {
-		d.afterDone++
+		d.out.AfterDone++
 		return
 	}
 	came := d.arrivalOf(d.body.raw(e.end))
@@ -206,86 +186,52 @@ func (d *decoding) event(e event) {
 		d.done, d.doneAt = true, came.at
 		return
 	}
-	var c chunk
-	if err := json.Unmarshal(data, &c); err != nil && !e.open { // a cut stream's last event is not malformed, it is cut
+	c, err := d.chunks.read(data)
+	if err != nil && !e.open { // a cut stream's last event is not malformed, it is cut
 		d.fail(fmt.Errorf("an event is no JSON of a completion: %w: %s", err, excerpt(data)), came.at)
 	}
-	// What could be read of an event that is wrong somewhere is kept.
-	if e.kind == "error" || c.Object == "error" || len(c.Error) > 0 && string(c.Error) != "null" {
+	if c.wrong != nil {
+		d.fail(fmt.Errorf("an event is no JSON of a completion: %w: %s", c.wrong, excerpt(data)), came.at)
+	}
+	if e.kind == "error" || c.failed {
 		d.fail(fmt.Errorf("the stream carried an error: %s", excerpt(data)), came.at)
 	}
-	if c.PromptTokenIDs != nil && d.promptIDs == nil {
-		n := len(c.PromptTokenIDs)
-		d.promptIDs = &n
+	if c.promptIDs != nil && d.promptIDs == nil {
+		d.promptIDs = c.promptIDs
 	}
-	if u := c.Usage; u != nil {
-		if u.PromptTokens != nil {
-			d.usageIn = u.PromptTokens
-		}
-		if u.CompletionTokens != nil {
-			d.usageOut = u.CompletionTokens
-		}
+	if c.usageIn != nil {
+		d.usageIn = c.usageIn
 	}
-	carries, ids := d.content(&c)
-	if !carries {
-		return
+	if c.usageOut != nil {
+		d.usageOut = c.usageOut
 	}
-	d.carrying++
-	ev := record.Event{Earliest: came.earliest, Arrival: came.at}
-	if n := len(ids); n > 0 {
-		ev.Tokens = &n
-		d.ids = append(d.ids, ids...)
-	} else {
-		d.allIDs = false
+	if c.finish != nil {
+		d.finish = c.finish
 	}
-	if d.out.FirstTokenAt == nil {
-		d.out.FirstTokenAt = &came.at
-	}
-	d.out.LastTokenAt = &came.at
-	d.out.Events = append(d.out.Events, ev)
-	if d.conv != nil {
-		d.out.ClientLag = append(d.out.ClientLag, came.lag)
-	}
-	if came.open {
-		d.out.Coalesced++
+	d.text.Write(c.text)
+	if c.carries {
+		d.carried(came, c.ids)
 	}
 }
 
-// content takes an event's text and ids. It carries a token if it has a
-// non-empty text, reasoning text, tool-call argument or token id. A tool's name
-// is kept with the text and is none of these.
-func (d *decoding) content(c *chunk) (bool, []int) {
-	carries := false
-	var ids []int
-	add := func(text string) {
-		if text != "" {
-			carries = true
-			d.text.WriteString(text)
-		}
+// carried keeps an event that carried a token.
+func (d *decoding) carried(came arrival, ids []int) {
+	out := d.out
+	ev := record.Event{Earliest: came.earliest, Arrival: came.at}
+	if len(ids) > 0 {
+		d.counts = append(d.counts, len(ids))
+		ev.Tokens = &d.counts[len(d.counts)-1]
+		out.OutputTokenIDs = append(out.OutputTokenIDs, ids...)
+	} else {
+		d.allIDs = false
 	}
-	for i := range c.Choices {
-		choice := &c.Choices[i]
-		delta := &choice.Delta
-		add(delta.Reasoning)
-		if delta.ReasoningContent != delta.Reasoning { // some servers say it under both names
-			add(delta.ReasoningContent)
-		}
-		add(delta.Content)
-		add(delta.Refusal)
-		add(choice.Text)
-		for _, call := range delta.ToolCalls {
-			d.text.WriteString(call.Function.Name)
-			add(call.Function.Arguments)
-		}
-		if len(choice.TokenIDs) > 0 {
-			carries = true
-			ids = append(ids, choice.TokenIDs...)
-		}
-		if choice.FinishReason != nil && *choice.FinishReason != "" {
-			d.finish = choice.FinishReason
-		}
+	out.Events = append(out.Events, ev)
+	if d.conv != nil {
+		out.ClientLag = append(out.ClientLag, came.lag)
 	}
-	return carries, ids
+	if came.open {
+		out.Coalesced++
+	}
 }
 
 // fail keeps the first failure.
@@ -302,6 +248,10 @@ func (d *decoding) conclude() {
 	if r.framed && len(r.capture.marks) > 0 {
 		out.EndedAt = d.arrivalOf(r.capture.size).at
 	}
+	if n := len(out.Events); n > 0 {
+		first, last := out.Events[0].Arrival, out.Events[n-1].Arrival
+		out.FirstTokenAt, out.LastTokenAt = &first, &last
+	}
 	switch {
 	case r.status == nil:
 	case *r.status != http.StatusOK:
@@ -313,7 +263,7 @@ func (d *decoding) conclude() {
 		out.Outcome, out.EndedAt, err = record.OK, d.doneAt, nil
 	case r.outcome == record.OK && d.finish == nil:
 		out.Outcome = record.Truncated
-		err = fmt.Errorf("the stream ended after %d events with a token, without [DONE] and without a finish reason", d.carrying)
+		err = fmt.Errorf("the stream ended after %d events with a token, without [DONE] and without a finish reason", len(out.Events))
 	}
 	if err != nil {
 		text := d.withoutKey(err.Error())
@@ -321,13 +271,11 @@ func (d *decoding) conclude() {
 	}
 	out.FinishReason = d.finish
 	out.OutputText = d.withoutKey(d.text.String())
-	out.OutputTokenIDs = append(out.OutputTokenIDs, d.ids...)
-	out.AfterDone = d.afterDone
 	out.UsageOutputTokens = d.usageOut
 	out.InputTokens, out.InputTokensSource = count(d.promptIDs, d.usageIn)
 	var fromIDs *int
-	if d.raw.request.TokenIDs && d.allIDs && (d.carrying > 0 || d.usageOut != nil && *d.usageOut == 0) {
-		n := len(d.ids)
+	if d.raw.request.TokenIDs && d.allIDs && (len(out.Events) > 0 || d.usageOut != nil && *d.usageOut == 0) {
+		n := len(out.OutputTokenIDs)
 		fromIDs = &n
 	}
 	out.OutputTokens, out.OutputTokensSource = count(fromIDs, d.usageOut)

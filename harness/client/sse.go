@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 )
 
@@ -24,53 +25,50 @@ type event struct {
 // event without a blank line after it, at the end of the stream, is returned
 // all the same, marked open: the rules would drop it, and nothing that was
 // seen is dropped here.
-func events(body []byte) []event {
-	var out []event
-	var e event
-	have := false
-	dispatch := func(open bool) {
+func events(body []byte) iter.Seq[event] {
+	return func(yield func(event) bool) {
+		var e event
+		have := false
+		lines := lines{rest: bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))}
+		lines.at = len(body) - len(lines.rest)
+		for {
+			line, end, complete, ok := lines.next()
+			if !ok {
+				break
+			}
+			if len(line) == 0 {
+				if complete && have && !yield(e) {
+					return
+				}
+				e, have = event{}, false
+				continue
+			}
+			value, isData := field(line, "data")
+			if !isData {
+				if kind, ok := field(line, "event"); ok {
+					e.kind = string(kind)
+				}
+				if value, isData = field(line, "error"); isData {
+					e.kind = "error"
+				}
+			}
+			switch {
+			case !isData:
+				continue
+			case have:
+				// The first line is the body's own memory: clipped, so that
+				// joining copies it, and only once.
+				e.data = append(append(e.data, '\n'), value...)
+			default:
+				e.data, have = slices.Clip(value), true
+			}
+			e.end = end
+		}
 		if have {
-			e.open = open
-			out = append(out, e)
+			e.open = true
+			yield(e)
 		}
-		e, have = event{}, false
 	}
-	lines := lines{rest: bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))}
-	lines.at = len(body) - len(lines.rest)
-	for {
-		line, end, complete, ok := lines.next()
-		if !ok {
-			break
-		}
-		if len(line) == 0 {
-			if complete {
-				dispatch(false)
-			}
-			continue
-		}
-		value, isData := field(line, "data")
-		if !isData {
-			if kind, ok := field(line, "event"); ok {
-				e.kind = string(kind)
-			}
-			if value, isData = field(line, "error"); isData {
-				e.kind = "error"
-			}
-		}
-		switch {
-		case !isData:
-			continue
-		case have:
-			// The first line is the body's own memory: clipped, so that joining
-			// copies it, and only once.
-			e.data = append(append(e.data, '\n'), value...)
-		default:
-			e.data, have = slices.Clip(value), true
-		}
-		e.end = end
-	}
-	dispatch(true)
-	return out
 }
 
 // lines goes through a stream line by line.

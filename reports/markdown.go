@@ -125,7 +125,37 @@ func reading(b Bundle) []string {
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s; %s.", record.Clients(t.Tier), population(t.Baseline), population(t.Candidate)))
 	}
-	return append(lines, outputs(s), arrivals(b.Run), cold(b))
+	return append(lines, outputs(s), arrivals(b.Run), itself(b), cold(b))
+}
+
+// itself is how the client did, in its worst wave, beside what the plan allows.
+func itself(b Bundle) string {
+	worst := func(of func(metric.Wave) metric.Value, scale float64, unit string) string {
+		most, seen, waves := 0.0, 0, 0
+		for _, w := range b.Summary.Waves {
+			if w.Warmup || w.Counts.Attempted == 0 {
+				continue
+			}
+			waves++
+			if v := of(w).Value; v != nil {
+				seen++
+				most = max(most, *v)
+			}
+		}
+		switch seen {
+		case 0:
+			return "null (in none of the waves it could be seen)"
+		case waves:
+			return fmt.Sprintf("%.3g %s", float64(most*scale), unit)
+		default:
+			return fmt.Sprintf("%.3g %s (seen in %d of %d waves)", float64(most*scale), unit, seen, waves)
+		}
+	}
+	g := b.Plan.Gates
+	return fmt.Sprintf("The client itself, worst wave, in measured time: p99 of client lag %s (the plan allows %s), share of events that shared a read %s (%s), release lag %s (%s).",
+		worst(func(w metric.Wave) metric.Value { return w.ClientLagP99 }, 1e3, "ms"), g.ClientLag,
+		worst(func(w metric.Wave) metric.Value { return w.Coalesced }, 100, "%"), g.Coalesced,
+		worst(func(w metric.Wave) metric.Value { return w.ReleaseLag }, 1e3, "ms"), g.ReleaseLag)
 }
 
 // outputs says how the arms' outputs compare, where they were compared.
@@ -205,6 +235,9 @@ func limits(b Bundle) []string {
 	}
 	if b.Plan.Sweep.Lifecycles < 2 {
 		lines = append(lines, "How much of it another start of the same servers would repeat: with one lifecycle an arm every ratio is an observation, not a claim.")
+	}
+	if b.Summary.Status == "partial" && b.Plan.Sweep.Warmup == 0 {
+		lines = append(lines, "How a whole run does: what ran here ran on servers that had not served the tiers before it, and no warm-up makes the two alike.")
 	}
 	var unequal, uncompared []string
 	for _, t := range b.Summary.Tiers {

@@ -550,3 +550,24 @@ func FuzzVerifyRequests(f *testing.F) {
 		}
 	})
 }
+
+func FuzzParseSums(f *testing.F) {
+	sum := strings.Repeat("0a", 32)
+	f.Add([]byte(sum + "  plan.yaml\n" + sum + "  logs/01-naive.log\n"))
+	f.Add([]byte(sum + "  a\n" + sum + "  a\n"))
+	f.Add([]byte(strings.ToUpper(sum) + "  a"))
+	f.Add([]byte("  \n\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sums, faults := reports.ParseSums(data)
+		var again []string
+		for name, sum := range sums {
+			again = append(again, sum+"  "+name)
+		}
+		slices.Sort(again)
+		got := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+		slices.Sort(got)
+		if whole := slices.Equal(got, again); whole != (len(faults) == 0) {
+			t.Fatalf("%q: faults %q, and read as %q", data, faults, again)
+		}
+	})
+}

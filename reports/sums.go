@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -69,17 +69,7 @@ func checkSums(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var faults []string
-	want := map[string]string{}
-	scanner := bufio.NewScanner(bytes.NewReader(data))
-	for scanner.Scan() {
-		sum, name, ok := strings.Cut(scanner.Text(), "  ")
-		if !ok || len(sum) != 64 || want[name] != "" {
-			faults = append(faults, fmt.Sprintf("%s: %q is no line of it", SumsFile, scanner.Text()))
-			continue
-		}
-		want[name] = sum
-	}
+	want, faults := ParseSums(data)
 	files, err := list(dir)
 	if err != nil {
 		return nil, err
@@ -105,5 +95,25 @@ func checkSums(dir string) ([]string, error) {
 	for _, name := range missing {
 		faults = append(faults, fmt.Sprintf("%s: it is in %s, and the file is missing", name, SumsFile))
 	}
-	return faults, scanner.Err()
+	return faults, nil
+}
+
+var sumLine = regexp.MustCompile(`^([0-9a-f]{64})  ([^\x00\r\n]+)$`)
+
+// ParseSums reads SHA256SUMS: each file's SHA-256, in hex. A line that is none,
+// or names a file for the second time, is a fault.
+func ParseSums(data []byte) (sums map[string]string, faults []string) {
+	sums = map[string]string{}
+	if len(data) == 0 {
+		return sums, []string{SumsFile + " is empty"}
+	}
+	for _, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+		m := sumLine.FindStringSubmatch(line)
+		if m == nil || sums[m[2]] != "" {
+			faults = append(faults, fmt.Sprintf("%s: %q is no line of it", SumsFile, line))
+			continue
+		}
+		sums[m[2]] = m[1]
+	}
+	return sums, faults
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -6,20 +8,21 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 )
 
 // pace is what a request asks the null server for, in its path:
-// /<tokens>/<first, µs>/<gap, µs>.
+// /<tokens>/<first, µs>/<gap, µs>/<hold, µs>.
 type pace struct {
-	tokens     int
-	first, gap time.Duration
+	tokens int
+	first  time.Duration // before the first token
+	gap    time.Duration // between two tokens; 0: they leave together
+	hold   time.Duration // after the last token, before the end
 }
 
 func (p pace) path() string {
-	return fmt.Sprintf("/%d/%d/%d", p.tokens, p.first.Microseconds(), p.gap.Microseconds())
+	return fmt.Sprintf("/%d/%d/%d/%d", p.tokens, p.first.Microseconds(), p.gap.Microseconds(), p.hold.Microseconds())
 }
 
 // serveNull prints its address and streams tokens until its standard input
@@ -31,10 +34,7 @@ func serveNull() error {
 		return err
 	}
 	fmt.Println(l.Addr())
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
-	}()
+	go exitWithParent()
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -66,16 +66,16 @@ func stream(conn net.Conn) {
 }
 
 func answer(conn net.Conn, path string, out []byte) error {
-	var p pace
-	var first, gap int
-	if _, err := fmt.Sscanf(path, "/%d/%d/%d", &p.tokens, &first, &gap); err != nil {
+	var tokens int
+	var first, gap, hold int64
+	if _, err := fmt.Sscanf(path, "/%d/%d/%d/%d", &tokens, &first, &gap, &hold); err != nil {
 		return err
 	}
 	at := time.Now().Add(time.Duration(first) * time.Microsecond)
 	if _, err := io.WriteString(conn, nullHead); err != nil {
 		return err
 	}
-	for i := range p.tokens {
+	for i := range tokens {
 		if gap > 0 || i == 0 && first > 0 {
 			time.Sleep(time.Until(at))
 			at = at.Add(time.Duration(gap) * time.Microsecond)
@@ -83,13 +83,14 @@ func answer(conn net.Conn, path string, out []byte) error {
 		out = appendEvent(out, time.Now().UnixNano())
 		// At full speed a request's tokens leave together, as they would from a
 		// server that never waits.
-		if gap > 0 || i == p.tokens-1 || len(out) > 30<<10 {
+		if gap > 0 || i == tokens-1 || len(out) > 30<<10 {
 			if _, err := conn.Write(out); err != nil {
 				return err
 			}
 			out = out[:0]
 		}
 	}
+	time.Sleep(time.Duration(hold) * time.Microsecond)
 	_, err := io.WriteString(conn, nullEnd)
 	return err
 }

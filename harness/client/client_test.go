@@ -630,3 +630,30 @@ func ExampleClient() {
 	fmt.Println(r.Outcome, strings.ToUpper(r.OutputText), *r.OutputTokens, *r.OutputTokensSource)
 	// Output: ok HELLO THERE 2 token_ids
 }
+
+// BenchmarkDecode is what it costs to take apart the response of 128 tokens,
+// after its wave.
+func BenchmarkDecode(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 128 {
+			_, _ = io.WriteString(w, token(" word", i))
+			w.(http.Flusher).Flush()
+		}
+		_, _ = io.WriteString(w, finish+usage(128)+done)
+	}))
+	defer server.Close()
+	request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 128, TopP: 1, TokenIDs: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	clk := clock.Start()
+	before := clk.Read()
+	raw := client.New().Dial(b.Context(), client.Target{BaseURL: server.URL}).Do(b.Context(), clk, clk.Now(), time.Minute, request)
+	conversion := clock.Conversion{First: before, Last: clk.Read()}
+	b.ReportAllocs()
+	for b.Loop() {
+		var r record.Request
+		raw.Decode(&r, &conversion)
+	}
+}

@@ -293,22 +293,30 @@ func TestARefusalBeforeTheWholeRequestWasReadIsHeard(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer l.Close()
 	go func() {
-		c, err := l.Accept()
-		if err != nil {
-			return
+		for _, answer := range []string{"HTTP/1.1 413 Content Too Large\r\nContent-Length: 8\r\n\r\ntoo much", ""} {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			write(c, answer)
+			_ = c.Close() // with most of the request unread: the client's writes break
 		}
-		write(c, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 8\r\n\r\ntoo much")
-		_ = c.Close() // with most of the request unread: the client's writes break
 	}()
 	request, err := client.NewChatRequest(client.ChatParams{Model: "m", MaxTokens: 1, TopP: 1,
 		Messages: []client.Message{{Role: "user", Content: strings.Repeat("x", 16<<20)}}})
 	g.Expect(err).NotTo(HaveOccurred())
-	clk := clock.Start()
-	var r record.Request
-	client.New().Dial(t.Context(), client.Target{BaseURL: "http://" + l.Addr().String()}).
-		Do(t.Context(), clk, clk.Now(), 10*time.Second, request).Decode(&r, nil)
+	ask := func() (r record.Request) {
+		clk := clock.Start()
+		client.New().Dial(t.Context(), client.Target{BaseURL: "http://" + l.Addr().String()}).
+			Do(t.Context(), clk, clk.Now(), 10*time.Second, request).Decode(&r, nil)
+		return r
+	}
+	r := ask()
 	g.Expect(r.Outcome).To(Equal(record.HTTPError), "%v", r.Error)
 	g.Expect(r.Error).To(HaveValue(ContainSubstring("too much")))
+	r = ask()
+	g.Expect(r.Outcome).To(Equal(record.ConnectError), "%v", r.Error)
+	g.Expect(r.Error).To(HaveValue(ContainSubstring("could not be written")))
 }
 
 func TestATargetThatCannotBeSpokenToIsSaidSo(t *testing.T) {
@@ -405,6 +413,49 @@ func TestTheLastEventEndsAnAttemptThatIsLeftOpen(t *testing.T) {
 	g.Expect(latency).To(BeNumerically("<", time.Second), "the linger is outside the latency")
 }
 
+func TestTheLastEventIsNoticedHoweverItIsRead(t *testing.T) {
+	for size := 1; size < 20; size++ {
+		g := NewWithT(t)
+		target, _ := serve(t, func(c *net.TCPConn) {
+			write(c, head, token("[DONE] data: [DONE]", 1), finish, done)
+			hold(c)
+		})
+		c := client.New(client.WithLinger(time.Millisecond), client.WithConn(func(conn net.Conn) net.Conn { return &slicing{conn, size} }))
+		clk := clock.Start()
+		raw := c.Dial(t.Context(), target).Do(t.Context(), clk, clk.Now(), 5*time.Second, request(t))
+		g.Expect(raw.Outcome()).To(Equal(record.OK), "%d bytes a read", size)
+		var r record.Request
+		raw.Decode(&r, nil)
+		g.Expect(r.Outcome).To(Equal(record.OK))
+		g.Expect(r.OutputText).To(Equal("[DONE] data: [DONE]"))
+	}
+}
+
+func TestALineThatOnlyLooksLikeTheEndIsNone(t *testing.T) {
+	g := NewWithT(t)
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head, token("a", 1), "data: [DONE]\ndata: and more\n\n")
+		hold(c)
+	})
+	r := attempt(t, t.Context(), client.New(client.WithLinger(20*time.Millisecond)), target, time.Minute)
+	g.Expect(r.Outcome).To(Equal(record.StreamError))
+	g.Expect(r.OutputText).To(Equal("a"))
+}
+
+func TestAToolsNameIsKeptAndIsNoToken(t *testing.T) {
+	g := NewWithT(t)
+	call := func(function string) string {
+		return "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":" + function + "}]}}]}\n\n"
+	}
+	target, _ := serve(t, func(c *net.TCPConn) {
+		write(c, head, call(`{"name":"look","arguments":""}`), call(`{"arguments":"{}"}`), finish, done)
+	})
+	r := attempt(t, t.Context(), client.New(), target, 5*time.Second)
+	g.Expect(r.Outcome).To(Equal(record.OK), "%v", r.Error)
+	g.Expect(r.OutputText).To(Equal("look{}"))
+	g.Expect(r.Events).To(HaveLen(1))
+}
+
 // lateConn reads late on purpose: as a client does whose machine is busy.
 type lateConn struct {
 	net.Conn
@@ -450,12 +501,15 @@ func TestCoalescedEventsAreBrackets(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS %t", secure), func(t *testing.T) {
 			g := NewWithT(t)
-			written, over := make(chan struct{}), make(chan struct{})
+			read, written, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
-				for i := range 4 {
+				for i := range 5 {
 					_, _ = io.WriteString(w, token("x", i))
 					w.(http.Flusher).Flush() // each its own packet, and its own record
+					if i == 0 {
+						<-read
+					}
 				}
 				close(written)
 				<-over
@@ -473,19 +527,28 @@ func TestCoalescedEventsAreBrackets(t *testing.T) {
 			clk := clock.Start()
 			before := clk.Read()
 			conn := client.New(options...).Dial(t.Context(), client.Target{BaseURL: server.URL})
-			wait = func() { <-written }
+			reads := 0
+			wait = func() {
+				if reads++; reads > 1 { // the first brings the header and an event
+					if reads == 2 {
+						close(read)
+					}
+					<-written
+				}
+			}
 			r := after(t, t.Context(), conn, clk, before, 300*time.Millisecond)
 			g.Expect(r.Clock.Provenance).To(Equal(record.KernelObserved), r.Clock.Reason)
-			g.Expect(r.Events).To(HaveLen(4))
+			g.Expect(r.Events).To(HaveLen(5))
 			g.Expect(r.Coalesced).To(Equal(3), "the last event of a read has the read's own time")
-			for i, e := range r.Events[:3] {
-				g.Expect(e.Earliest).To(Equal(*r.SentAt), "nothing was read before")
-				g.Expect(e.Earliest).To(BeNumerically("<", e.Arrival))
-				g.Expect(e.Arrival).To(Equal(r.Events[3].Arrival))
-				g.Expect(r.ClientLag[i]).To(BeNumerically(">=", e.Arrival-e.Earliest), "it may have waited that long")
-			}
-			last := r.Events[3]
+			first, last := r.Events[0], r.Events[4]
+			g.Expect(first.Earliest).To(Equal(first.Arrival))
 			g.Expect(last.Earliest).To(Equal(last.Arrival))
+			for i, e := range r.Events[1:4] {
+				g.Expect(e.Earliest).To(Equal(first.Arrival), "what was read before came before")
+				g.Expect(e.Arrival).To(Equal(last.Arrival))
+				g.Expect(e.Earliest).To(BeNumerically("<", e.Arrival))
+				g.Expect(r.ClientLag[i+1]).To(BeNumerically(">", r.ClientLag[4]), "it may have waited since the read before")
+			}
 		})
 	}
 }
@@ -518,9 +581,12 @@ func TestTLS(t *testing.T) {
 		_, _ = io.WriteString(w, finish+done)
 	}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the handshake that fails below is asked for
+	server.EnableHTTP2 = true                           // offered, and not to be taken
 	server.StartTLS()
 	defer server.Close()
-	c := client.New(client.WithTLS(server.Client().Transport.(*http.Transport).TLSClientConfig))
+	config := server.Client().Transport.(*http.Transport).TLSClientConfig
+	config.NextProtos = []string{"h2"}
+	c := client.New(client.WithTLS(config))
 	r := attempt(t, t.Context(), c, client.Target{BaseURL: server.URL}, 5*time.Second)
 	g.Expect(r.Outcome).To(Equal(record.OK), "%v", r.Error)
 	g.Expect(r.TLS).NotTo(BeNil())
@@ -656,4 +722,28 @@ func BenchmarkDecode(b *testing.B) {
 		var r record.Request
 		raw.Decode(&r, &conversion)
 	}
+}
+
+// What is sent is decided once, before the wave, and the same every time.
+func ExampleNewChatRequest() {
+	request, err := client.NewChatRequest(client.ChatParams{
+		Model: "smollm2", Messages: []client.Message{{Role: "user", Content: "Name a colour."}}, MaxTokens: 16, TopP: 1, Exact: true, TokenIDs: true,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(strings.ReplaceAll(string(request.Body), ",\"", ",\n \""))
+	// Output:
+	// {"model":"smollm2",
+	//  "messages":[{"role":"user",
+	//  "content":"Name a colour."}],
+	//  "max_tokens":16,
+	//  "temperature":0,
+	//  "top_p":1,
+	//  "ignore_eos":true,
+	//  "min_tokens":16,
+	//  "stream":true,
+	//  "stream_options":{"include_usage":true},
+	//  "return_token_ids":true}
 }

@@ -239,6 +239,77 @@ func TestTLSIsFollowedRecordByRecordHoweverItIsRead(t *testing.T) {
 	}
 }
 
+// joining reads two TLS records before it gives anything of them, then the
+// first with the beginning of the second, and the rest of the second after it.
+type joining struct {
+	net.Conn
+	armed bool
+	held  []byte
+	sizes []int
+}
+
+func (j *joining) Read(p []byte) (int, error) {
+	if !j.armed {
+		return j.Conn.Read(p)
+	}
+	for j.sizes == nil {
+		n, err := j.Conn.Read(p)
+		if err != nil {
+			return 0, err
+		}
+		j.held = append(j.held, p[:n]...)
+		if first := record1(j.held); first > 0 && record1(j.held[first:]) > 0 {
+			j.sizes = []int{first + 3, len(j.held) - first - 3}
+		}
+	}
+	if len(j.sizes) == 0 {
+		return j.Conn.Read(p)
+	}
+	n := copy(p, j.held[:j.sizes[0]])
+	j.held, j.sizes = j.held[n:], j.sizes[1:]
+	return n, nil
+}
+
+// record1 is the length of the first TLS record, once it is whole.
+func record1(p []byte) int {
+	if len(p) < 5 || len(p) < 5+int(p[3])<<8+int(p[4]) {
+		return 0
+	}
+	return 5 + int(p[3])<<8 + int(p[4])
+}
+
+func TestTheBeginningOfAnotherRecordOpensABracket(t *testing.T) {
+	g := NewWithT(t)
+	over := make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 2 {
+			_, _ = io.WriteString(w, token("t", i))
+			w.(http.Flusher).Flush()
+		}
+		<-over
+	}))
+	defer server.Close()
+	defer close(over)
+	var conn *joining
+	config := server.Client().Transport.(*http.Transport).TLSClientConfig
+	c := client.New(client.WithTLS(config), client.WithConn(func(c net.Conn) net.Conn { conn = &joining{Conn: c}; return conn }))
+	clk := clock.Start()
+	before := clk.Read()
+	opened := c.Dial(t.Context(), client.Target{BaseURL: server.URL})
+	conn.armed = true
+	r := after(t, t.Context(), opened, clk, before, 200*time.Millisecond)
+	g.Expect(r.OutputText).To(Equal("tt"))
+	g.Expect(r.Coalesced).To(Equal(1), "the first; the second came whole with the next read")
+	g.Expect(*r.LastTokenAt).To(BeNumerically(">=", *r.FirstTokenAt))
+}
+
+func TestAResponseEndsWithItsLastBytes(t *testing.T) {
+	g := NewWithT(t)
+	_, r := paces(t, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"+chunked(token("a", 1)+finish)+"0\r\n\r\n")
+	g.Expect(r.EndedAt).To(Equal(*r.LastTokenAt), "they came together, whenever the end was noticed")
+}
+
 // standard frames a stream as the WHATWG's text reads, one character at a time.
 func standard(stream string) []string {
 	var out, data []string

@@ -3,6 +3,7 @@ package client_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -302,6 +303,40 @@ func TestTheBeginningOfAnotherRecordOpensABracket(t *testing.T) {
 	g.Expect(r.OutputText).To(Equal("tt"))
 	g.Expect(r.Coalesced).To(Equal(1), "the first; the second came whole with the next read")
 	g.Expect(*r.LastTokenAt).To(BeNumerically(">=", *r.FirstTokenAt))
+	if r.Clock.Provenance == record.KernelObserved {
+		g.Expect(r.ClientLag[0]).To(BeNumerically(">=", r.Events[0].Arrival-*r.SentAt), "it may have waited since the request")
+	}
+}
+
+func TestOneRecordIsOneArrivalHoweverItIsTaken(t *testing.T) {
+	g := NewWithT(t)
+	certified := httptest.NewTLSServer(http.NotFoundHandler())
+	defer certified.Close()
+	config := &tls.Config{Certificates: certified.TLS.Certificates, DynamicRecordSizingDisabled: true}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer l.Close()
+	const n = 150 // too much for one read of the plain text, not for one of the record
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		if _, err := http.ReadRequest(newReader(c)); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, head+strings.Repeat(token("a", 1), n)+finish+done)
+	}()
+	c := client.New(client.WithTLS(certified.Client().Transport.(*http.Transport).TLSClientConfig))
+	r := attempt(t, t.Context(), c, client.Target{BaseURL: "https://" + l.Addr().String()}, 10*time.Second)
+	g.Expect(r.Outcome).To(Equal(record.OK), "%v", r.Error)
+	g.Expect(r.ReceivedBytes).To(BeNumerically(">", 8<<10))
+	g.Expect(r.Coalesced).To(Equal(n), "the end came behind the last of them")
+	for _, e := range r.Events {
+		g.Expect(e.Arrival).To(Equal(*r.FirstTokenAt))
+		g.Expect(e.Earliest).To(Equal(*r.SentAt))
+	}
 }
 
 func TestAResponseEndsWithItsLastBytes(t *testing.T) {

@@ -16,3 +16,6 @@ func startOn(_ int, c *exec.Cmd) error {
 	c.Env = append(os.Environ(), "GOMAXPROCS=1")
 	return c.Start()
 }
+
+// ownCore does not hold a container to anything here.
+func ownCore() []string { return nil }

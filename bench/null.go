@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"assay/harness/client"
 )
 
 // pace is what a request asks the null server for, in its path:
-// /<tokens>/<first, µs>/<gap, µs>/<hold, µs>.
+// /<tokens>/<first, µs>/<gap, µs>/<hold, µs>, before the API's own.
 type pace struct {
 	tokens int
 	first  time.Duration // before the first token
@@ -22,7 +24,7 @@ type pace struct {
 }
 
 func (p pace) path() string {
-	return fmt.Sprintf("/%d/%d/%d/%d", p.tokens, p.first.Microseconds(), p.gap.Microseconds(), p.hold.Microseconds())
+	return fmt.Sprintf("/%d/%d/%d/%d"+client.ChatPath, p.tokens, p.first.Microseconds(), p.gap.Microseconds(), p.hold.Microseconds())
 }
 
 // serveNull prints its address and streams tokens until its standard input

@@ -122,6 +122,7 @@ func TestAServerThatExitsInTheMiddleOfALookIsSeen(t *testing.T) {
 	defer cancel()
 	err := engine.AwaitReady(ctx, server{url: h.URL, done: done}, engine.ReadyOptions{Poll: time.Millisecond})
 	g.Expect(err).To(MatchError(engine.ErrExited))
+	g.Expect(ctx.Err()).NotTo(HaveOccurred(), "it waited for the look's end")
 }
 
 func TestARedirectionIsNotThisServersHealth(t *testing.T) {

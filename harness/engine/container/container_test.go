@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +41,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -49,12 +53,13 @@ func main() {
 		os.Exit(3)
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
-	case "talks": // on both streams at once, in halves of lines
-		for i := range 100 {
-			fmt.Fprint(os.Stderr, "<err ")
-			fmt.Print("<out ")
-			fmt.Fprintf(os.Stderr, "%d>\n", i)
-			fmt.Printf("%d>\n", i)
+	case "talks": // on both streams at once; Docker passes long lines on in pieces
+		long := strings.Repeat("-", 100_000)
+		for i := range 10 {
+			var both sync.WaitGroup
+			both.Go(func() { fmt.Printf("<out %s %d>\n", long, i) })
+			both.Go(func() { fmt.Fprintf(os.Stderr, "<err %s %d>\n", long, i) })
+			both.Wait()
 		}
 	}
 	http.HandleFunc("/health", func(http.ResponseWriter, *http.Request) {})
@@ -102,7 +107,7 @@ type log struct {
 func (l *log) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.out.Write(p) }
 func (l *log) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.out.String() }
 
-func launch(t *testing.T, c container.Config) (engine.Server, error, *log, *[]engine.Phase) {
+func launch(t *testing.T, c container.Config) (engine.Server, *log, *[]engine.Phase, error) {
 	t.Helper()
 	var out log
 	var mu sync.Mutex
@@ -115,7 +120,7 @@ func launch(t *testing.T, c container.Config) (engine.Server, error, *log, *[]en
 	if s != nil {
 		t.Cleanup(func() { _ = s.Stop(context.Background()) })
 	}
-	return s, err, &out, &phases
+	return s, &out, &phases, err
 }
 
 // left counts the containers of a test's run.
@@ -129,7 +134,7 @@ func left(t *testing.T, d client.APIClient) int {
 func TestAContainerIsBuiltStartedWatchedAndRemoved(t *testing.T) {
 	d := docker(t)
 	g := NewWithT(t)
-	s, err, out, phases := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000})
+	s, out, phases, err := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(engine.AwaitReady(t.Context(), s, engine.ReadyOptions{Poll: 5 * time.Millisecond})).To(Succeed())
 	g.Expect(left(t, d)).To(Equal(1))
@@ -143,7 +148,7 @@ func TestAContainerIsBuiltStartedWatchedAndRemoved(t *testing.T) {
 func TestAContainerThatDiesSaysHow(t *testing.T) {
 	d := docker(t)
 	g := NewWithT(t)
-	s, err, _, _ := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Args: []string{"dies"}})
+	s, _, _, err := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Args: []string{"dies"}})
 	if err == nil { // it may come up and be gone a moment later
 		err = engine.AwaitReady(t.Context(), s, engine.ReadyOptions{Poll: 5 * time.Millisecond})
 		g.Expect(s.Stop(t.Context())).To(Succeed())
@@ -156,7 +161,7 @@ func TestAContainerThatDiesSaysHow(t *testing.T) {
 func TestAContainerThatDiesInServiceIsSeen(t *testing.T) {
 	docker(t)
 	g := NewWithT(t)
-	s, err, _, _ := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000})
+	s, _, _, err := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(engine.AwaitReady(t.Context(), s, engine.ReadyOptions{Poll: 5 * time.Millisecond})).To(Succeed())
 	g.Expect(exec.Command("curl", "-s", s.URL()+"/die").Run()).NotTo(Succeed())
@@ -182,14 +187,14 @@ func TestWhatIsMissingIsSaidAtOnce(t *testing.T) {
 
 func TestAnImageThatCanNotBeHad(t *testing.T) {
 	docker(t)
-	_, err, _, _ := launch(t, container.Config{Image: "localhost:1/none:1", Port: 8000})
+	_, _, _, err := launch(t, container.Config{Image: "localhost:1/none:1", Port: 8000})
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("can't be pulled")))
 }
 
 func TestWhatAKilledRunLeftIsRemovedAndALivingOneIsNot(t *testing.T) {
 	d := docker(t)
 	g := NewWithT(t)
-	s, err, _, _ := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000})
+	s, _, _, err := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(container.RemoveLeftovers(t.Context(), d)).To(Succeed())
 	g.Expect(left(t, d)).To(Equal(1), "this process lives")
@@ -215,7 +220,7 @@ func TestEveryFactIsAValueOrAReason(t *testing.T) {
 	g := NewWithT(t)
 	model := t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(model, "inventory.json"), []byte(`{"digest":"d1"}`), 0o644)).To(Succeed())
-	s, err, _, _ := launch(t, container.Config{
+	s, _, _, err := launch(t, container.Config{
 		Image: tiny, Build: folder(t), Port: 8000, Args: []string{"--api-key", "s3cret"}, Env: map[string]string{"TOKEN": "s3cret"},
 		Mounts: []container.Mount{{Source: model, Target: "/model", ReadOnly: true}},
 	})
@@ -238,21 +243,22 @@ func TestEveryFactIsAValueOrAReason(t *testing.T) {
 func TestBothStreamsArriveInWholeLines(t *testing.T) {
 	docker(t)
 	g := NewWithT(t)
-	s, err, out, _ := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Args: []string{"talks"}})
+	s, out, _, err := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Args: []string{"talks"}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(engine.AwaitReady(t.Context(), s, engine.ReadyOptions{Poll: 5 * time.Millisecond})).To(Succeed())
 	g.Expect(s.Stop(t.Context())).To(Succeed())
-	lines := strings.Split(out.String(), "\n")
-	for i := range 100 {
-		g.Expect(lines).To(ContainElement(fmt.Sprintf("<err %d>", i)))
-		g.Expect(lines).To(ContainElement(fmt.Sprintf("<out %d>", i)))
+	long := strings.Repeat("-", 100_000)
+	for i := range 10 {
+		for _, stream := range []string{"out", "err"} {
+			g.Expect(strings.Contains(out.String(), fmt.Sprintf("<%s %s %d>\n", stream, long, i))).To(BeTrue(), "line %d of %s is not whole", i, stream)
+		}
 	}
 }
 
 func TestAStubbornContainerIsKilled(t *testing.T) {
 	d := docker(t)
 	g := NewWithT(t)
-	s, err, _, _ := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Args: []string{"stubborn"}})
+	s, _, _, err := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Args: []string{"stubborn"}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(engine.AwaitReady(t.Context(), s, engine.ReadyOptions{Poll: 5 * time.Millisecond})).To(Succeed())
 	leaving, cancel := context.WithCancel(t.Context())
@@ -267,7 +273,7 @@ func TestAStubbornContainerIsKilled(t *testing.T) {
 func TestACommandThatTheImageLacks(t *testing.T) {
 	d := docker(t)
 	g := NewWithT(t)
-	_, err, _, phases := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Entrypoint: []string{"/no-such-command"}})
+	_, _, phases, err := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Entrypoint: []string{"/no-such-command"}})
 	g.Expect(err).To(MatchError(ContainSubstring("/no-such-command")))
 	g.Expect(err).NotTo(MatchError(engine.ErrExited), "it never ran")
 	g.Expect(*phases).NotTo(ContainElement(engine.Exited))
@@ -277,7 +283,7 @@ func TestACommandThatTheImageLacks(t *testing.T) {
 func TestALaunchWithoutItsMountsFails(t *testing.T) {
 	d := docker(t)
 	g := NewWithT(t)
-	_, err, _, _ := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Mounts: []container.Mount{{Volume: "assay-no-such-model", Target: "/model"}}})
+	_, _, _, err := launch(t, container.Config{Image: tiny, Build: folder(t), Port: 8000, Mounts: []container.Mount{{Volume: "assay-no-such-model", Target: "/model"}}})
 	g.Expect(err).To(MatchError(engine.ErrUnavailable))
 	_, err = d.VolumeInspect(t.Context(), "assay-no-such-model", client.VolumeInspectOptions{})
 	g.Expect(err).To(HaveOccurred(), "Docker was not to make it")
@@ -289,7 +295,7 @@ func TestAGPUThatDockerCanNotGive(t *testing.T) {
 	d := docker(t)
 	g := NewWithT(t)
 	config := container.Config{Image: tiny, Build: folder(t), Port: 8000, AllGPUs: true}
-	s, err, _, phases := launch(t, config)
+	s, _, phases, err := launch(t, config)
 	if err == nil {
 		g.Expect(s.Stop(t.Context())).To(Succeed())
 		t.Skip("this machine's Docker can give one")
@@ -308,8 +314,10 @@ func TestAGPUThatDockerCanNotGive(t *testing.T) {
 
 func TestWhenAnImageIsPulledAndWhenBuilt(t *testing.T) {
 	d := docker(t)
-	const absent = "localhost:1/assay/test-tiny:2" // no registry listens there
-	remove := func() { _, _ = d.ImageRemove(context.Background(), absent, client.ImageRemoveOptions{Force: true, PruneChildren: true}) }
+	const absent = "localhost:1/assay/test-tiny" // no registry listens there, and it has no tag
+	remove := func() {
+		_, _ = d.ImageRemove(context.Background(), absent, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+	}
 	remove()
 	t.Cleanup(remove)
 	build := folder(t)
@@ -328,7 +336,7 @@ func TestWhenAnImageIsPulledAndWhenBuilt(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
 			c.config.Port = 8000
-			s, err, _, _ := launch(t, c.config)
+			s, _, _, err := launch(t, c.config)
 			if c.want != "" {
 				g.Expect(err).To(MatchError(engine.ErrUnavailable))
 				g.Expect(err).To(MatchError(ContainSubstring(c.want)))
@@ -342,4 +350,34 @@ func TestWhenAnImageIsPulledAndWhenBuilt(t *testing.T) {
 			g.Expect(s.Stop(t.Context())).To(Succeed())
 		})
 	}
+}
+
+// TestAPullThatBreaksIsSaid: Docker answers a pull with 200 at its beginning,
+// and with what went wrong in the answer's body.
+func TestAPullThatBreaksIsSaid(t *testing.T) {
+	docker(t)
+	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
+	manifest := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json",
+		"config":{"mediaType":"application/vnd.docker.container.image.v1+json","size":7,"digest":%q},
+		"layers":[{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip","size":7,"digest":%q}]}`, digest, digest)
+	asked := make(chan struct{}, 100)
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/v2/":
+		case strings.Contains(r.URL.Path, "/manifests/"):
+			w.Header().Set("Content-Type", "application/vnd.docker.distribution.manifest.v2+json")
+			fmt.Fprint(w, manifest)
+			asked <- struct{}{}
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer registry.Close()
+	g := NewWithT(t)
+	_, _, _, err := launch(t, container.Config{Image: strings.TrimPrefix(registry.URL, "http://") + "/broken:1", Port: 8000})
+	if len(asked) == 0 {
+		t.Skip("this Docker does not reach this process's loopback interface: ", err)
+	}
+	g.Expect(err).To(MatchError(engine.ErrUnavailable))
+	g.Expect(err).To(MatchError(ContainSubstring("can't be pulled")))
 }

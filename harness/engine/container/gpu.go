@@ -52,7 +52,7 @@ func tryGPU(ctx context.Context, docker client.APIClient, c Config) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("Docker can't give a container %s (%s): on a machine with an NVIDIA GPU and its driver, apt-get install nvidia-container-toolkit, nvidia-ctk runtime configure --runtime=docker, restart dockerd; docker run --rm --gpus all %s nvidia-smi then lists it",
+	return fmt.Errorf("a container can't be given %s (%s): on a machine with an NVIDIA GPU and its driver, apt-get install nvidia-container-toolkit, nvidia-ctk runtime configure --runtime=docker, restart dockerd; docker run --rm --gpus all %s nvidia-smi then lists it",
 		c.gpuText(), short(err), c.Image)
 }
 

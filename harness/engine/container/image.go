@@ -68,7 +68,7 @@ func (s *Server) bringImage(ctx context.Context) (origin, error) {
 }
 
 func (s *Server) build(ctx context.Context) error {
-	repository, tag := s.config.Image, ""
+	repository, tag := s.config.Image, "latest" // without a tag testcontainers makes one up
 	// A colon before the last slash belongs to a registry's port.
 	if i := strings.LastIndexByte(repository, ':'); i > strings.LastIndexByte(repository, '/') {
 		repository, tag = repository[:i], repository[i+1:]

@@ -54,6 +54,6 @@ bench: ## what the load client costs, against a null server and against peers
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
-	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
+	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...

@@ -86,7 +86,7 @@ func (e *Experiment) addProperties(path string) error {
 	}
 	var suites reporters.JUnitTestSuites
 	if err := xml.Unmarshal(data, &suites); err != nil {
-		return fmt.Errorf("Ginkgo's JUnit report can't be read back: %w", err)
+		return fmt.Errorf("the JUnit report that Ginkgo wrote can't be read back: %w", err)
 	}
 	for i := range suites.TestSuites {
 		suite := &suites.TestSuites[i]

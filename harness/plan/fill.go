@@ -7,6 +7,7 @@ import "time"
 var FaultKinds = []string{
 	FaultRefuse, FaultStallBefore, FaultStallAfter, FaultCut, FaultReset, FaultErrorEvent, FaultMalformed,
 	FaultSlowHeaders, FaultWrongUsage, FaultExit, FaultHTTPStatus, FaultNoDone, FaultOtherText, FaultIgnoreDisconnect,
+	FaultMissingDone, FaultNoFinish, FaultRepeatToken,
 }
 
 // The faults, by the names that plans use.
@@ -27,6 +28,9 @@ const (
 	// FaultIgnoreDisconnect goes on with requests whose client has left, although
 	// the arm is declared to cancel them.
 	FaultIgnoreDisconnect = "ignore_disconnect"
+	FaultMissingDone      = "missing_done"     // a finish reason, and no [DONE]
+	FaultNoFinish         = "no_finish_reason" // [DONE], and no finish reason
+	FaultRepeatToken      = "repeat_token"     // one token twice
 )
 
 // fill writes the defaults into a plan, so that a frozen one leaves nothing to

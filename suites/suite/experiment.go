@@ -183,7 +183,7 @@ func (w Wave) Run(ctx context.Context) record.Population {
 // such.
 func (e *Experiment) Evidence() reports.Bundle {
 	ginkgo.GinkgoHelper()
-	if e.store == nil {
+	if e.store == nil || e.started == 0 {
 		ginkgo.Skip("no lifecycle was started, so there is nothing to judge")
 	}
 	bundle, err := e.Finish()

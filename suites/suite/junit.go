@@ -30,6 +30,11 @@ func (e *Experiment) close(_ context.Context, report ginkgo.Report) error {
 	}
 	_, err := e.Finish()
 	err = errors.Join(err, e.writeJUnit(report), e.Seal())
+	if e.started == 0 {
+		// What is missing is in the failures, and there is nothing to show.
+		fmt.Fprintf(os.Stdout, "%s: no server was started; what was found is in %s\n", e.Plan.Name, relative(e.dir))
+		return err
+	}
 	fmt.Fprintln(os.Stdout, reports.Terminal(e.bundle))
 	fmt.Fprintf(os.Stdout, "The evidence: %s\nVerify it:    go tool assay verify %s\n", relative(e.dir), relative(e.dir))
 	return err

@@ -659,6 +659,12 @@ func TestARequestSaysAllItsMistakes(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("model"), ContainSubstring("message"), ContainSubstring("max_tokens"))))
 }
 
+func TestAPinnedPenaltyIsSentThoughItIsTheUsualOne(t *testing.T) {
+	r, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1, RepetitionPenalty: 1})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(string(r.Body)).To(And(ContainSubstring(`"repetition_penalty":1`), ContainSubstring(`"top_p":1`)))
+}
+
 func TestTheFixedLaneForcesTheLength(t *testing.T) {
 	g := NewWithT(t)
 	p := client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1}

@@ -20,12 +20,14 @@ type Message struct {
 // ChatParams is a streaming chat completion: everything that an engine's
 // defaults could decide differently is said.
 type ChatParams struct {
-	Model             string
-	Messages          []Message
-	MaxTokens         int
-	Temperature       float64
-	TopP              float64
-	RepetitionPenalty float64 // sent only if not 1: an extension that not every server knows
+	Model       string
+	Messages    []Message
+	MaxTokens   int
+	Temperature float64
+	TopP        float64
+	// RepetitionPenalty is sent whenever it is set, 1 too: a model's own
+	// generation defaults may be another, and vLLM takes them.
+	RepetitionPenalty float64
 	Seed              uint64
 	// Exact forces MaxTokens output tokens (ignore_eos, min_tokens).
 	Exact bool
@@ -84,7 +86,7 @@ func NewChatRequest(p ChatParams) (Request, error) {
 		Model: p.Model, Messages: p.Messages, MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
 		IgnoreEOS: p.Exact, Stream: true, ReturnTokenIDs: p.TokenIDs,
 	}
-	if p.RepetitionPenalty != 0 && p.RepetitionPenalty != 1 {
+	if p.RepetitionPenalty != 0 {
 		body.RepetitionPenalty = &p.RepetitionPenalty
 	}
 	if p.Temperature != 0 {

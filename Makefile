@@ -11,7 +11,7 @@ export TESTCONTAINERS_RYUK_DISABLED ?= true
 export TESTCONTAINERS_HOST_OVERRIDE ?= 127.0.0.1
 
 GINKGO := go tool ginkgo --keep-going --fail-on-empty
-UNITS  := $(shell go list ./... 2>/dev/null | grep -v /suites/)
+UNITS  := $(shell go list ./... 2>/dev/null | grep -v -e /suites/concurrency -e /suites/protocol)
 
 .PHONY: help
 help: ## what there is

@@ -73,7 +73,9 @@ func (s *Store) AppendWave(wave Wave, requests []Request) (Wave, []Request, erro
 	for i, r := range requests {
 		r.Schema, r.PlanSHA256, r.ScheduleSHA256, r.PreviousSHA256 = RequestSchema, s.plan, s.schedule, s.requests.head
 		out[i] = r
-		err = errors.Join(err, s.requests.append(r))
+		if err == nil { // a chain that is broken takes no more, and has said so
+			err = s.requests.append(r)
+		}
 	}
 	err = errors.Join(err, s.requests.sync())
 	wave.Schema, wave.PlanSHA256, wave.ScheduleSHA256, wave.PreviousSHA256 = WaveSchema, s.plan, s.schedule, s.waves.head
@@ -149,7 +151,7 @@ func (c *chain) append(v any) error {
 		return fmt.Errorf("a record that is no JSON: %w", err)
 	}
 	if _, err := c.file.Write(append(line, '\n')); err != nil {
-		c.broken = fmt.Errorf("the evidence could not be written: %w; what was written before it is whole", err)
+		c.broken = fmt.Errorf("the evidence could not be written: %w; what was written before it is whole: make room, or name another directory with -out, and run again", err)
 		return errors.Join(c.broken, c.file.Truncate(c.size))
 	}
 	c.size += int64(len(line)) + 1

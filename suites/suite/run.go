@@ -44,6 +44,7 @@ type Run struct {
 	kept      record.Run     // what the store holds
 	unstarted map[int]string // why a lifecycle's engine was not launched
 	stopped   string         // why the run as a whole was stopped; empty: it was not
+	broken    error          // why evidence could not be kept; nil: it could
 	finished  bool
 	bundle    reports.Bundle
 	finishErr error
@@ -175,6 +176,9 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 	if c == nil || c.place.Number != place.Number {
 		return record.Population{}, errors.New("the wave's server was not started: start its lifecycle first")
 	}
+	if r.broken != nil {
+		return record.Population{}, fmt.Errorf("nothing more is run, since it could not be kept: %w", r.broken)
+	}
 	items, err := r.items(wave, c.arm)
 	if err != nil {
 		return record.Population{}, err
@@ -196,6 +200,7 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 		c.lifecycle.Served(first, last)
 	}
 	kept, requests, err = r.store.AppendWave(kept, requests)
+	r.broken = err
 	r.kept.Waves = append(r.kept.Waves, kept)
 	r.kept.Requests = append(r.kept.Requests, requests...)
 	return record.Run{Requests: requests}.Of(kept), err

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"assay/harness/client"
+	"assay/harness/engine"
 	"assay/harness/environment"
 	"assay/harness/lifecycle"
 	"assay/harness/load"
@@ -224,7 +226,11 @@ func (r *Run) idleness(c *running) load.Idleness {
 	i := load.Idleness{Limit: r.settleLimit(), Poll: r.Plan.Timeouts.Poll.D(), Gone: c.lifecycle.Server().Done(), Abandoned: c.abandoned}
 	if path := *c.arm.Engine.Metrics; path != "" {
 		url := c.target.BaseURL + path
-		i.Gauges = func(ctx context.Context) (telemetry.Gauges, error) { return telemetry.ReadGauges(ctx, url) }
+		var prepare []func(*http.Request)
+		if keyed, ok := c.lifecycle.Server().(engine.Keyed); ok {
+			prepare = append(prepare, keyed.Authorize)
+		}
+		i.Gauges = func(ctx context.Context) (telemetry.Gauges, error) { return telemetry.ReadGauges(ctx, url, prepare...) }
 	} else {
 		i.Probe = func(ctx context.Context) error {
 			return load.Probe(ctx, c.client, c.target, r.Plan.Model.ServedAs, c.lifecycle.Clock(), r.settleLimit())

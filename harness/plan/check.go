@@ -12,10 +12,13 @@ import (
 )
 
 // Parameters are the parameter sets that the emulated engine ships.
-var Parameters = []string{"t4-naive", "t4-vllm"}
+var Parameters = []string{"t4-naive", "t4-vllm", "rtx4090-eager", "rtx4090-compiled"}
 
 // Prompts are the sets of prompts that are shipped.
 var Prompts = []string{"eight"}
+
+// Families are the families of tasks that are shipped.
+var Families = []string{"retrieval", "arithmetic", "copy", "json", "mixed"}
 
 // What a plan may ask for at most: beyond it, a slip of the finger is likelier
 // than a wish, and the schedule would not fit in memory.
@@ -40,7 +43,8 @@ func (d *document) spans(p *Plan) {
 		path string
 		d    Duration
 	}{
-		{"timeouts.image", p.Timeouts.Image}, {"timeouts.ready", p.Timeouts.Ready}, {"timeouts.poll", p.Timeouts.Poll},
+		{"timeouts.image", p.Timeouts.Image}, {"timeouts.ready", p.Timeouts.Ready},
+		{"timeouts.poll", p.Timeouts.Poll}, {"schedule.poll", p.Timeouts.Poll},
 		{"timeouts.connect", p.Timeouts.Connect}, {"timeouts.request", p.Timeouts.Request}, {"timeouts.stop", p.Timeouts.Stop},
 		{"schedule.settle.idle", p.Sweep.Settle.Idle},
 		{"gates.client_lag", p.Gates.ClientLag}, {"gates.release_lag", p.Gates.ReleaseLag},
@@ -75,15 +79,19 @@ func (d *document) span(path string, span, least Duration) {
 // that are not in the plan.
 func (d *document) check(p *Plan) {
 	d.arms(p)
-	d.sweep(p)
+	if p.Pairing != nil {
+		d.pairing(p)
+	} else {
+		d.sweep(p)
+	}
 	d.times(p)
 	d.twice("labels", "since label filters ignore case; name each label once")
 	d.twice("claims", "name each claim once")
-	if p.Workload.Prompts != "" && !slices.Contains(Prompts, p.Workload.Prompts) {
+	if p.Pairing == nil && p.Workload.Prompts != "" && !slices.Contains(Prompts, p.Workload.Prompts) {
 		d.odd("workload.prompts", "there is no set %q: there is %s", p.Workload.Prompts, strings.Join(Prompts, ", "))
 	}
-	if p.Gates.Identity == "require" && p.Workload.Temperature > 0 {
-		d.odd("gates.identity", "require asks for equal outputs, and a temperature of %g draws them at random: set the temperature to 0, or report", p.Workload.Temperature)
+	if t := p.Temperature(); p.Gates.Identity == "require" && t > 0 {
+		d.odd("gates.identity", "require asks for equal outputs, and a temperature of %g draws them at random: set the temperature to 0, or report", t)
 	}
 	d.variables()
 }
@@ -273,16 +281,104 @@ func (d *document) sweep(p *Plan) {
 	}
 }
 
+// pairing checks what a crossover plan has instead of a sweep.
+func (d *document) pairing(p *Plan) {
+	c := p.Pairing
+	if c.Pairs%2 == 1 {
+		d.odd("schedule.pairs", "%d pairs leave a block of two with one: write an even number, such as %d", c.Pairs, c.Pairs+1)
+	}
+	if len(c.Blocks) == 2 && c.Blocks[0] == c.Blocks[1] {
+		d.odd("schedule.blocks[1]", "%s stands there twice: name each order once", c.Blocks[1])
+	}
+	requests := 0.0
+	for _, lane := range c.Lanes.Each() {
+		s, at := c.Lanes.Sequence(lane), "lanes."+string(lane)
+		requests += 2 * float64(c.Pairs) * float64(s.Requests)
+		if s.Tasks != "" && !slices.Contains(Families, s.Tasks) {
+			d.odd(at+".tasks", "there is no family %q: there are %s", s.Tasks, strings.Join(Families, ", "))
+		}
+		if s.Requests > 0 && s.Requests < s.Cycle {
+			d.odd(at+".requests", "%d do not hold one cycle of %d: write more, or a shorter cycle", s.Requests, s.Cycle)
+		}
+		if s.Requests > 0 && s.Requests < c.Crossing.Dwell {
+			d.odd(at+".requests", "%d can't hold a dwell of %d: no crossing could be sustained; write more, or a shorter crossing.dwell", s.Requests, c.Crossing.Dwell)
+		}
+	}
+	if requests > mostRequests {
+		d.odd("schedule", "%.0f requests: stay at or below %d", requests, mostRequests)
+		return
+	}
+	if l := c.Inference.Level; l.Value < 50 || l.Value >= 100 {
+		d.odd("inference.level", "%s is no level of confidence: write 50%% or more, and less than 100%%, such as 95%%", l)
+	}
+	d.pairClaims(p)
+	t := p.Timeouts
+	if max(t.Image, t.Ready, t.Stop, t.Connect, t.Request).D() > longest {
+		return // said already
+	}
+	worst := float64(t.Image)*2 + 2*float64(c.Pairs*len(c.Lanes.Each()))*(float64(t.Ready)+float64(t.Stop)) + requests*(float64(t.Connect)+float64(t.Request))
+	if worst > float64(longest) || worst/p.TimeScale > float64(longest) {
+		d.odd("schedule", "%.0f requests of which each may take %s are more than a year: run less, or wait less", requests, t.Request.D()+t.Connect.D())
+	}
+}
+
+// pairClaims refuses claims that the plan could never support.
+func (d *document) pairClaims(p *Plan) {
+	c := p.Pairing
+	if fewest := FewestPairs(c.Inference.Level.Share()); c.Pairs > 0 && c.Pairs < fewest && len(p.Claims) > 0 {
+		d.odd("claims", "%d pairs can't support a claim at %s: a two-sided sign-flip test over them goes no lower than 2/2^%d; run %d pairs or more, or write [] and get a description",
+			c.Pairs, c.Inference.Level, c.Pairs, fewest+fewest%2)
+	}
+	for i, claim := range p.Claims {
+		at := fmt.Sprintf("claims[%d]", i)
+		switch claim {
+		case ClaimEqualTokenCount:
+			if c.Lanes.Fixed == nil {
+				d.odd(at, "%s is over the fixed lane, and the plan has none: add lanes.fixed", claim)
+			}
+		case ClaimNaturalQuality:
+			if c.Lanes.Natural == nil {
+				d.odd(at, "%s is over the natural lane, and the plan has none: add lanes.natural", claim)
+			}
+			if p.Gates.Correctness == "none" {
+				d.odd(at, "%s needs answers that are evaluated: set gates.correctness to report or require", claim)
+			}
+		}
+		if claim == ClaimOutputIdentical || claim == ClaimEqualTokenCount {
+			for _, a := range p.Arms {
+				if a.TokenIDs != nil && !*a.TokenIDs {
+					d.odd(at, "%s is decided from token ids, and %s is not asked for them: set its token_ids to true", claim, a.Name)
+				}
+			}
+		}
+	}
+}
+
+// FewestPairs is the smallest number of pairs at which a two-sided sign-flip
+// test can reach a level of confidence, from 0 to 1: its p-value can't go below
+// 2/2^k.
+func FewestPairs(level float64) int {
+	k := 1
+	for 2/float64(int(1)<<k) > 1-level+1e-12 && k < 62 {
+		k++
+	}
+	return k
+}
+
 func (d *document) times(p *Plan) {
 	t := p.Timeouts
+	poll := "timeouts.poll"
+	if p.Pairing != nil {
+		poll = "schedule.poll"
+	}
 	if t.Poll.D() > 50*time.Millisecond {
-		d.odd("timeouts.poll", "%s blurs the moment of readiness: poll every 50ms at most", t.Poll)
+		d.odd(poll, "%s blurs the moment of readiness: poll every 50ms at most", t.Poll)
 	}
 	if t.Ready > 0 && t.Ready < t.Poll {
 		d.odd("timeouts.ready", "%s is over before the second poll, which comes after %s: wait longer", t.Ready, t.Poll)
 	}
 	if t.Request > 0 && t.Request < t.Poll {
-		d.odd("timeouts.request", "%s is shorter than timeouts.poll, %s: no server answers in that time; wait longer", t.Request, t.Poll)
+		d.odd("timeouts.request", "%s is shorter than %s, %s: no server answers in that time; wait longer", t.Request, poll, t.Poll)
 	}
 	if p.TimeScale != 1 && slices.ContainsFunc(p.Arms, func(a Arm) bool { return a.Engine.real() }) {
 		d.odd("time_scale", "%g scales emulated time, and not every arm is emulated: leave it out", p.TimeScale)

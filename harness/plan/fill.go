@@ -39,7 +39,11 @@ func (p *Plan) fill() {
 	set(&p.TimeScale, 1)
 	set(&p.Sampling.TopP, 1)
 	set(&p.Sampling.RepetitionPenalty, 1)
-	set(&p.Sweep.Lifecycles, 1)
+	if p.Pairing != nil {
+		p.fillPairing()
+	} else {
+		set(&p.Sweep.Lifecycles, 1)
+	}
 	if !p.Sweep.Settle.None && !p.Sweep.Settle.written {
 		p.Sweep.Settle.Idle = Duration(5 * time.Minute)
 	}
@@ -61,6 +65,29 @@ func (p *Plan) fill() {
 	for i := range p.Arms {
 		p.Arms[i].fill()
 	}
+}
+
+// fillPairing writes a crossover plan's own defaults. A sequence begins on a
+// fresh server, so that there is nothing to settle.
+func (p *Plan) fillPairing() {
+	c := p.Pairing
+	p.Sweep.Settle = Settle{None: true}
+	if p.Sampling.Temperature == nil {
+		p.Sampling.Temperature = new(float64)
+	}
+	set(&c.Caches.Compile, "fresh")
+	set(&c.Caches.Prefix, "off")
+	set(&c.Caches.Page, "unknown")
+	set(&c.Caches.Image, "present")
+	if len(c.Blocks) == 0 {
+		c.Blocks = []string{"ABBA", "BAAB"}
+	}
+	if !c.Inference.Level.written {
+		c.Inference.Level = Percent{Value: 95}
+	}
+	set(&c.Inference.Resamples, 20_000)
+	c.Inference.Level.written, c.Inference.Margin.written = false, false
+	set(&p.Gates.Correctness, "report")
 }
 
 func (a *Arm) fill() {

@@ -25,12 +25,75 @@ type Frozen struct {
 // Freeze writes a plan canonically. A frozen plan, parsed and frozen again,
 // gives the same bytes.
 func Freeze(p *Plan) (Frozen, error) {
-	data, err := yaml.MarshalWithOptions(p, yaml.IndentSequence(true))
+	var document any = p
+	if p.Pairing != nil {
+		document = p.crossover()
+	}
+	data, err := yaml.MarshalWithOptions(document, yaml.IndentSequence(true))
 	if err != nil {
 		return Frozen{}, fmt.Errorf("the plan can't be written canonically: %w", err)
 	}
 	sum := sha256.Sum256(data)
 	return Frozen{Bytes: data, SHA256: hex.EncodeToString(sum[:])}, nil
+}
+
+// crossoverDocument is a crossover plan's keys, in the order in which a frozen
+// one writes them.
+type crossoverDocument struct {
+	Schema     string            `yaml:"schema"`
+	Name       string            `yaml:"name"`
+	Experiment Experiment        `yaml:"experiment"`
+	Labels     []string          `yaml:"labels"`
+	Seed       uint64            `yaml:"seed"`
+	TimeScale  float64           `yaml:"time_scale"`
+	Model      Model             `yaml:"model"`
+	Arms       []Arm             `yaml:"arms"`
+	Sampling   Sampling          `yaml:"sampling"`
+	Caches     Caches            `yaml:"caches"`
+	Lanes      Lanes             `yaml:"lanes"`
+	Schedule   crossoverSchedule `yaml:"schedule"`
+	Failure    string            `yaml:"failure"`
+	Crossing   Crossing          `yaml:"crossing"`
+	Inference  Inference         `yaml:"inference"`
+	Cost       *Cost             `yaml:"cost,omitempty"`
+	Resume     *Resume           `yaml:"resume,omitempty"`
+	Timeouts   crossoverTimeouts `yaml:"timeouts"`
+	Gates      crossoverGates    `yaml:"gates"`
+	Claims     []Claim           `yaml:"claims"`
+}
+
+type crossoverSchedule struct {
+	Pairs  int      `yaml:"pairs"`
+	Blocks []string `yaml:"blocks"`
+	Poll   Duration `yaml:"poll"`
+}
+
+type crossoverTimeouts struct {
+	Image   Duration `yaml:"image"`
+	Ready   Duration `yaml:"ready"`
+	Connect Duration `yaml:"connect"`
+	Request Duration `yaml:"request"`
+	Stop    Duration `yaml:"stop"`
+}
+
+type crossoverGates struct {
+	ClientLag   Duration `yaml:"client_lag"`
+	Coalesced   Percent  `yaml:"coalesced"`
+	Correctness string   `yaml:"correctness"`
+	Identity    string   `yaml:"identity"`
+}
+
+func (p *Plan) crossover() crossoverDocument {
+	c, t, g := p.Pairing, p.Timeouts, p.Gates
+	return crossoverDocument{
+		Schema: p.Schema, Name: p.Name, Experiment: p.Experiment, Labels: p.Labels, Seed: p.Seed, TimeScale: p.TimeScale,
+		Model: p.Model, Arms: p.Arms, Sampling: p.Sampling, Caches: c.Caches, Lanes: c.Lanes,
+		Schedule: crossoverSchedule{Pairs: c.Pairs, Blocks: c.Blocks, Poll: t.Poll},
+		Failure:  c.Failure, Crossing: c.Crossing, Inference: c.Inference, Cost: c.Cost, Resume: c.Resume,
+		Timeouts: crossoverTimeouts{Image: t.Image, Ready: t.Ready, Connect: t.Connect, Request: t.Request, Stop: t.Stop},
+		Gates:    crossoverGates{ClientLag: g.ClientLag, Coalesced: g.Coalesced, Correctness: g.Correctness, Identity: g.Identity},
+		Claims:   p.Claims,
+	}
 }
 
 // secretName matches the names of variables that hold secrets.
@@ -100,13 +163,14 @@ func (p *Plan) Variables() []string {
 }
 
 func (p *Plan) expand(lookup func(string) (string, bool)) (*Plan, *expansion, error) {
-	frozen, err := Freeze(p)
+	data, err := yaml.Marshal(p.Arms)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the arms can't be written canonically: %w", err)
 	}
-	var out Plan
-	if err := yaml.Unmarshal(frozen.Bytes, &out); err != nil {
-		return nil, nil, fmt.Errorf("a frozen plan that can't be read again: %w", err)
+	out := *p
+	out.Arms = nil // what is expanded must not be the plan's own
+	if err := yaml.Unmarshal(data, &out.Arms); err != nil {
+		return nil, nil, fmt.Errorf("canonical arms that can't be read again: %w", err)
 	}
 	e := &expansion{lookup: lookup, said: map[string]string{}}
 	for i := range out.Arms {

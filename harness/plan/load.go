@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -74,13 +75,14 @@ func (d *document) parse(data []byte) *Plan {
 		d.add(body.GetToken(), "", "a plan is a mapping that begins with schema: %s", Schema)
 		return nil
 	}
-	if e, _ := keys["experiment"].(string); Experiment(e) == Crossover || Experiment(e) == Arrival {
+	kind, _ := keys["experiment"].(string)
+	if Experiment(kind) == Arrival {
 		// Each of its own keys would be called unknown.
-		d.wrong("experiment", "%q is an experiment that this version does not run yet: it runs %s", e, Concurrency)
+		d.wrong("experiment", "%q is an experiment that this version does not run yet: it runs %s and %s", kind, Concurrency, Crossover)
 		return nil
 	}
-	d.schema()
-	p := d.sections(body)
+	d.schema(Experiment(kind))
+	p := d.sections(body, Experiment(kind))
 	d.spans(p)
 	p.fill()
 	d.check(p)
@@ -100,12 +102,21 @@ func documents(file *ast.File) int {
 // sections decodes each part of the plan by itself, without what is wrong in
 // it, so that one mistake hides no other. What does not decode all the same is
 // left empty.
-func (d *document) sections(body ast.Node) *Plan {
+func (d *document) sections(body ast.Node, kind Experiment) *Plan {
 	var p Plan
 	into := map[string]any{
 		"schema": &p.Schema, "name": &p.Name, "experiment": &p.Experiment, "labels": &p.Labels, "seed": &p.Seed,
 		"time_scale": &p.TimeScale, "model": &p.Model, "workload": &p.Workload, "sampling": &p.Sampling,
 		"schedule": &p.Sweep, "timeouts": &p.Timeouts, "gates": &p.Gates, "claims": &p.Claims,
+	}
+	var pairs crossoverSchedule
+	if kind == Crossover {
+		c := &Pairing{}
+		p.Pairing = c
+		maps.Copy(into, map[string]any{
+			"caches": &c.Caches, "lanes": &c.Lanes, "schedule": &pairs, "failure": &c.Failure, "crossing": &c.Crossing,
+			"inference": &c.Inference, "cost": &c.Cost, "resume": &c.Resume,
+		})
 	}
 	for _, v := range entries(body) {
 		key := v.Key.GetToken().Value
@@ -120,6 +131,9 @@ func (d *document) sections(body ast.Node) *Plan {
 		} else if to, ok := into[key]; ok {
 			d.decode(v.Value, key, to)
 		}
+	}
+	if c := p.Pairing; c != nil {
+		c.Pairs, c.Blocks, p.Timeouts.Poll = pairs.Pairs, pairs.Blocks, pairs.Poll
 	}
 	return &p
 }

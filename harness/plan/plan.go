@@ -62,6 +62,9 @@ type Plan struct {
 	Timeouts  Timeouts `yaml:"timeouts" json:"timeouts"`
 	Gates     Gates    `yaml:"gates" json:"gates"`
 	Claims    []Claim  `yaml:"claims" json:"claims"`
+	// Pairing is what a crossover plan has instead of Workload and Sweep; nil in
+	// a concurrency plan.
+	Pairing *Pairing `yaml:"-" json:"-"`
 }
 
 // Model is what both arms serve.
@@ -160,7 +163,7 @@ type Endpoint struct {
 // Emulated is a server in this process that a scheduler model drives. Times
 // are emulated.
 type Emulated struct {
-	Parameters string   `yaml:"parameters" json:"parameters"` // a shipped set: "t4-naive", "t4-vllm"
+	Parameters string   `yaml:"parameters" json:"parameters"` // a shipped set, one of [Parameters]
 	Startup    Duration `yaml:"startup,omitempty" json:"startup,omitempty"`
 	Faults     []Fault  `yaml:"faults,omitempty" json:"faults,omitempty"`
 }
@@ -190,6 +193,9 @@ type Workload struct {
 type Sampling struct {
 	TopP              float64 `yaml:"top_p" json:"top_p"`
 	RepetitionPenalty float64 `yaml:"repetition_penalty" json:"repetition_penalty"`
+	// Temperature is a crossover plan's; a concurrency plan has it in its
+	// workload, and nil here.
+	Temperature *float64 `yaml:"temperature,omitempty" json:"temperature,omitempty"`
 }
 
 // Sweep is what runs, how often and in what order (the key schedule).
@@ -232,7 +238,9 @@ type Gates struct {
 	// CarryOver says what a wave released onto a backlog is worth: "invalid"
 	// or "report".
 	CarryOver string `yaml:"carry_over" json:"carry_over"`
-	// Correctness: "none" in a concurrency plan.
+	// Correctness: "none" in a concurrency plan. In a crossover plan "report"
+	// evaluates answers, and "require" makes a pair with a wrong one ineligible
+	// for claims.
 	Correctness string `yaml:"correctness" json:"correctness"`
 	// Identity: "report" compares outputs and says what it found, "require"
 	// makes unequal outputs ineligible, "none" does not compare.
@@ -247,6 +255,16 @@ const (
 	ClaimGoodput  Claim = "goodput"
 	ClaimFailures Claim = "failures"
 	ClaimTTFT     Claim = "ttft"
+)
+
+// The claims of a crossover plan, which are never mixed: that the candidate
+// ends the sequence sooner where every ordinal's tokens are the baseline's,
+// where every ordinal has the same exact number of tokens, and where its
+// answers are no worse.
+const (
+	ClaimOutputIdentical Claim = "output_identical"
+	ClaimEqualTokenCount Claim = "equal_token_count"
+	ClaimNaturalQuality  Claim = "natural_quality"
 )
 
 // Arm is the arm of that name, or nil.

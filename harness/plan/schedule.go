@@ -21,23 +21,33 @@ type Lifecycle struct {
 	Pair     int    `json:"pair"`     // from 1; two adjacent lifecycles, one of each arm
 	Position int    `json:"position"` // 1 or 2: place within the pair
 	Arm      string `json:"arm"`
+	Lane     Lane   `json:"lane,omitempty"` // of a crossover; else the workload's
 	Waves    []Wave `json:"waves"`
 }
 
-// Wave is one burst's place in its lifecycle.
+// Wave is one burst's place in its lifecycle, or one sequence's.
 type Wave struct {
 	Number int  `json:"number"` // from 1 within the lifecycle
 	Tier   int  `json:"tier"`   // clients, one request each
 	Repeat int  `json:"repeat"` // from 1 within the tier; a warm-up's own count
 	Warmup bool `json:"warmup"` // recorded, and in no result
+	// Requests is how many a sequence has, one after the other; 0 is a burst.
+	Requests int `json:"requests,omitempty"`
 }
+
+// Attempts is how many requests the wave has.
+func (w Wave) Attempts() int { return max(w.Tier, w.Requests) }
 
 // Schedule draws the plan's lifecycles and waves. With one pair the baseline
 // comes first; with more, pairs of pairs are ABBA or BAAB by the plan's seed,
 // so that neither arm always comes first. Within a lifecycle the tiers follow
-// one another as the plan has them, each with its repeats.
+// one another as the plan has them, each with its repeats. A crossover's
+// lifecycles have one sequence each, see [Pairing].
 func (p *Plan) Schedule() Schedule {
 	baseline, candidate := p.WithRole(Baseline).Name, p.WithRole(Candidate).Name
+	if p.Pairing != nil {
+		return Schedule{Lifecycles: p.Pairing.lifecycles(p.Seed, baseline, candidate)}
+	}
 	random := rand.New(rand.NewPCG(p.Seed, 0))
 	var s Schedule
 	first, second := baseline, candidate
@@ -96,7 +106,7 @@ func (s Schedule) Requests() int {
 	n := 0
 	for _, l := range s.Lifecycles {
 		for _, w := range l.Waves {
-			n += w.Tier
+			n += w.Attempts()
 		}
 	}
 	return n
@@ -119,7 +129,18 @@ func (p *Plan) WorstCaseEmulated() Duration {
 	t := p.Timeouts
 	return Duration(p.Images())*t.Image +
 		Duration(len(s.Lifecycles))*(t.Ready+t.Stop) +
-		Duration(s.Waves())*(p.Sweep.Settle.Idle+t.Connect+t.Request)
+		Duration(s.steps())*(p.Sweep.Settle.Idle+t.Connect+t.Request)
+}
+
+// steps counts what follows one another: bursts, and requests of sequences.
+func (s Schedule) steps() int {
+	n := 0
+	for _, l := range s.Lifecycles {
+		for _, w := range l.Waves {
+			n += max(1, w.Requests)
+		}
+	}
+	return n
 }
 
 // Images counts the images that the plan's containers are made of.

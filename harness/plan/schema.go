@@ -22,6 +22,12 @@ import (
 //go:embed schema/plan.schema.json
 var schemaJSON []byte
 
+// crossoverJSON is what a crossover plan's schema has otherwise: a JSON merge
+// patch (RFC 7396) to the concurrency plan's.
+//
+//go:embed schema/crossover.patch.json
+var crossoverJSON []byte
+
 // formats are the texts with a unit, each read by the type that decodes it, so
 // that the schema lets nothing through that does not decode.
 var formats = []*jsonschema.Format{
@@ -39,34 +45,74 @@ func format(name string, read func([]byte) error) *jsonschema.Format {
 	}}
 }
 
-// compiled is the schema of plans, as a document and ready to validate.
-var compiled = sync.OnceValues(func() (any, *jsonschema.Schema) {
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaJSON))
-	if err != nil {
-		panic("the embedded schema of plans is no JSON: " + err.Error())
+// compiled is a schema of plans, as a document and ready to validate.
+type compiled struct {
+	document any
+	schema   *jsonschema.Schema
+}
+
+// compile makes the schemas once. Any experiment that is no crossover gets the
+// concurrency plan's, whose list of experiments names what there is.
+var compile = sync.OnceValue(func() map[Experiment]compiled {
+	of := func(name string, layers ...[]byte) compiled {
+		var whole any
+		for _, layer := range layers {
+			parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(layer))
+			if err != nil {
+				panic("the embedded schema " + name + " is no JSON: " + err.Error())
+			}
+			whole = merge(whole, parsed)
+		}
+		compiler := jsonschema.NewCompiler()
+		for _, f := range formats {
+			compiler.RegisterFormat(f)
+		}
+		compiler.AssertFormat()
+		if err := compiler.AddResource(name, whole); err != nil {
+			panic("the embedded schema " + name + " does not load: " + err.Error())
+		}
+		schema, err := compiler.Compile(name)
+		if err != nil {
+			panic("the embedded schema " + name + " does not compile: " + err.Error())
+		}
+		return compiled{document: whole, schema: schema}
 	}
-	compiler := jsonschema.NewCompiler()
-	for _, f := range formats {
-		compiler.RegisterFormat(f)
+	return map[Experiment]compiled{
+		Concurrency: of("plan.schema.json", schemaJSON), Crossover: of("crossover.schema.json", schemaJSON, crossoverJSON),
 	}
-	compiler.AssertFormat()
-	if err := compiler.AddResource("plan.schema.json", parsed); err != nil {
-		panic("the embedded schema of plans does not load: " + err.Error())
-	}
-	schema, err := compiler.Compile("plan.schema.json")
-	if err != nil {
-		panic("the embedded schema of plans does not compile: " + err.Error())
-	}
-	return parsed, schema
 })
+
+// merge applies a JSON merge patch, as RFC 7396 has it: null takes a member
+// away, an object goes into the object that is there, anything else replaces.
+func merge(target, patch any) any {
+	members, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	into, ok := target.(map[string]any)
+	if !ok {
+		into = map[string]any{}
+	}
+	for key, value := range members {
+		if value == nil {
+			delete(into, key)
+		} else {
+			into[key] = merge(into[key], value)
+		}
+	}
+	return into
+}
 
 // schema validates the whole document and turns each of the schema's findings
 // into a mistake with its place.
-func (d *document) schema() {
-	parsed, schema := compiled()
+func (d *document) schema(kind Experiment) {
+	of, ok := compile()[kind]
+	if !ok {
+		of = compile()[Concurrency]
+	}
 	var invalid *jsonschema.ValidationError
-	if errors.As(schema.Validate(d.root), &invalid) {
-		d.finding(invalid, parsed)
+	if errors.As(of.schema.Validate(d.root), &invalid) {
+		d.finding(invalid, of.document)
 	}
 	// A key that is missing because it is misspelt is one mistake.
 	d.mistakes.List = slices.DeleteFunc(d.mistakes.List, func(m Mistake) bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"assay/harness/crossing"
 	"assay/harness/metric"
 	"assay/harness/plan"
 	"assay/harness/record"
@@ -36,6 +37,7 @@ const NotRun = "the tier was not run"
 type Claim struct {
 	Claim       plan.Claim `json:"claim"`
 	Tier        int        `json:"tier"`
+	Lane        plan.Lane  `json:"lane,omitempty"` // of a crossover, which has no tiers
 	Sentence    string     `json:"sentence"`
 	Verdict     Verdict    `json:"verdict"`
 	Reasons     []string   `json:"reasons"`
@@ -62,9 +64,14 @@ type Document struct {
 	Claims     []Claim `json:"claims"`
 }
 
-// Judge gives every claim of the plan at every tier its verdict.
+// Judge gives every claim of the plan its verdict, at every tier or in every
+// lane that it is over.
 func Judge(p *plan.Plan, s metric.Summary) Document {
 	d := Document{Schema: Schema, PlanSHA256: s.PlanSHA256, Run: s.Run, Claims: []Claim{}}
+	if p.Pairing != nil {
+		d.Claims = append(d.Claims, judgeLanes(p, s)...)
+		return d
+	}
 	for _, name := range p.Claims {
 		for _, tier := range s.Tiers {
 			d.Claims = append(d.Claims, judge(p, s, tier, name))
@@ -178,10 +185,14 @@ func (c *Claim) infer(pairs []metric.Pair, higher bool, of func(metric.Pair) (ef
 		c.Reasons = append(c.Reasons, fmt.Sprintf("%d of %d pairs are known only as bounds, and the pairs do not all point one way", bounds, len(effects)))
 		return
 	}
-	p := SignFlip(effects)
+	p, exact := crossing.SignFlip(effects)
 	if math.IsNaN(p) {
-		c.Reasons = append(c.Reasons, fmt.Sprintf("%d pairs: exact sign flips are computed for 1 to %d", len(effects), maxExact))
+		c.Reasons = append(c.Reasons, "no pair has an effect")
 		return
+	}
+	flips := "exact sign flips"
+	if !exact {
+		flips = "sampled sign flips"
 	}
 	c.PValue = &p
 	sum := 0.0
@@ -198,7 +209,7 @@ func (c *Claim) infer(pairs []metric.Pair, higher bool, of func(metric.Pair) (ef
 		c.Reasons = append(c.Reasons, fmt.Sprintf("p = %.4f over %d pairs: not shown at %.0f %%", p, len(effects), Level*100))
 	default:
 		c.Verdict = Supported
-		c.Reasons = append(c.Reasons, fmt.Sprintf("p = %.4f over %d pairs, two-sided exact sign flips", p, len(effects)))
+		c.Reasons = append(c.Reasons, fmt.Sprintf("p = %.4f over %d pairs, two-sided %s", p, len(effects), flips))
 	}
 }
 
@@ -260,40 +271,6 @@ func failures(s metric.Summary, p *plan.Plan, tier int) []metric.Pair {
 		out = append(out, metric.Pair{Pair: pair, Baseline: rate(pair, p.WithRole(plan.Baseline).Name), Candidate: rate(pair, p.WithRole(plan.Candidate).Name)})
 	}
 	return out
-}
-
-// maxExact is the most pairs for which all sign patterns are tried.
-const maxExact = 20
-
-// SignFlip is the exact two-sided p-value of the mean of paired effects under
-// the hypothesis that each one's sign is a coin's: the share of all 2^k sign
-// patterns whose mean is at least as far from zero. Beyond 20 pairs it is NaN.
-func SignFlip(effects []float64) float64 {
-	k := len(effects)
-	if k == 0 || k > maxExact {
-		return math.NaN()
-	}
-	observed := 0.0
-	for _, e := range effects {
-		observed += e
-	}
-	observed = math.Abs(observed)
-	extreme := 0
-	for pattern := range 1 << k {
-		sum := 0.0
-		for i, e := range effects {
-			if pattern>>i&1 == 1 {
-				sum -= e
-			} else {
-				sum += e
-			}
-		}
-		// Patterns that are equal in exact arithmetic must count as equal.
-		if math.Abs(sum) >= observed-1e-12*math.Max(1, observed) {
-			extreme++
-		}
-	}
-	return float64(extreme) / float64(int(1)<<k)
 }
 
 func show(v metric.Value) string {

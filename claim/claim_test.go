@@ -1,38 +1,17 @@
 package claim_test
 
 import (
-	"encoding/json"
-	"math"
-	"os"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	"assay/claim"
+	"assay/harness/crossing"
 	"assay/harness/metric"
 	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/harness/record/recordtest"
 )
-
-func TestSignFlipsAreSciPys(t *testing.T) {
-	g := NewWithT(t)
-	data, err := os.ReadFile("testdata/signflip.json")
-	g.Expect(err).NotTo(HaveOccurred())
-	var table struct {
-		Cases []struct {
-			Effects []float64
-			Want    float64
-		}
-	}
-	g.Expect(json.Unmarshal(data, &table)).To(Succeed())
-	g.Expect(len(table.Cases)).To(BeNumerically(">=", 10))
-	for _, c := range table.Cases {
-		g.Expect(claim.SignFlip(c.Effects)).To(BeNumerically("~", c.Want, 1e-12), "%v", c.Effects)
-	}
-	g.Expect(math.IsNaN(claim.SignFlip(nil))).To(BeTrue())
-	g.Expect(math.IsNaN(claim.SignFlip(make([]float64, 21)))).To(BeTrue())
-}
 
 func judge(t *testing.T, p *plan.Plan, o recordtest.Options) map[plan.Claim]claim.Claim {
 	t.Helper()
@@ -202,7 +181,7 @@ func TestFalsePositives(t *testing.T) {
 		for i := range effects {
 			effects[i] = random() + random() + random()
 		}
-		if claim.SignFlip(effects) <= 1-claim.Level {
+		if p, _ := crossing.SignFlip(effects); p <= 1-claim.Level {
 			called++
 		}
 	}

@@ -1,4 +1,4 @@
-"""Exact sign-flip p-values by SciPy, for claim_test.go: python3 signflip.py > signflip.json"""
+"""Exact sign-flip p-values by SciPy, for signflip_test.go: python3 signflip.py > signflip.json"""
 
 import json
 

@@ -11,7 +11,7 @@ export TESTCONTAINERS_RYUK_DISABLED ?= true
 export TESTCONTAINERS_HOST_OVERRIDE ?= 127.0.0.1
 
 GINKGO := go tool ginkgo --keep-going --fail-on-empty
-UNITS  := $(shell go list ./... 2>/dev/null | grep -v -e /suites/concurrency -e /suites/protocol)
+UNITS  := $(shell go list ./... 2>/dev/null | grep -v -e /suites/concurrency -e /suites/crossover -e /suites/protocol)
 
 .PHONY: help
 help: ## what there is
@@ -30,6 +30,14 @@ run-gpu: ## the published set-up: vLLM and a naive server on a GPU
 	./scripts/images.sh naive-cuda
 	./scripts/model.sh Qwen/Qwen2.5-1.5B-Instruct 989aa7980e4cf806f80c7fef2b1adb7bc71aa306
 	$(GINKGO) --timeout 6h --label-filter gpu ./suites/concurrency
+
+.PHONY: crossover
+crossover: ## the crossover experiment on emulated servers: under a minute
+	$(GINKGO) --timeout 10m --label-filter emulated ./suites/crossover
+
+.PHONY: crossover-cpu
+crossover-cpu: images model ## the same on real vLLM in containers, eager against compiled: about an hour and a half
+	$(GINKGO) --timeout 8h --label-filter cpu ./suites/crossover
 
 .PHONY: test
 test: ## unit tests, then the protocol against emulated servers and their faults
@@ -51,6 +59,10 @@ model: ## put SmolLM2-135M-Instruct where both servers mount it
 .PHONY: bench
 bench: ## what the load client costs, against a null server and against peers
 	go run ./bench
+
+.PHONY: calibrate
+calibrate: ## simulate what few pairs allow to infer, for the reports and docs/statistics.md
+	go run ./harness/crossing/calibrate
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck

@@ -52,16 +52,17 @@ func (t Task) Evaluate(output string) (correct bool, why string) {
 	default:
 		why = fmt.Sprintf("there is no evaluator %q: there are %s", t.Evaluator, strings.Join(Evaluators(), ", "))
 	}
-	return why == "", why
+	return why == "", cut(why, 200) // parsers' errors may quote all they read
 }
 
 // short is a text for a reason, quoted and cut.
-func short(text string) string {
-	const most = 40
-	if utf8.RuneCountInString(text) > most {
-		text = string([]rune(text)[:most]) + "…"
+func short(text string) string { return fmt.Sprintf("%q", cut(text, 40)) }
+
+func cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
 	}
-	return fmt.Sprintf("%q", text)
+	return string([]rune(text)[:most]) + "…"
 }
 
 // nothing is the reason of an output without text; empty if it has some.

@@ -96,9 +96,9 @@ func parseJSON(text string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	end := d.InputOffset()
 	if _, err := d.ReadToken(); err != io.EOF {
-		rest := strings.TrimSpace(text[min(int(d.InputOffset()), len(text)):])
-		return nil, fmt.Errorf("after it stands %s", short(rest))
+		return nil, fmt.Errorf("after it stands %s", short(strings.TrimSpace(text[end:])))
 	}
 	return value, nil
 }

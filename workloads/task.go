@@ -23,9 +23,9 @@ type Task struct {
 	// Evaluator is one of [Evaluators].
 	Evaluator string
 	// Difficulty is graded: in retrieval the codes in the context (2, 4, 8,
-	// 16), in copy the words of the line (4, 8, 12, 16), in json the fields (2
-	// to 5), in arithmetic 1 to 4: numbers of one digit without and with a
-	// carry, then of two digits without and with a carry.
+	// 16), in copy the sentences of the line (1 to 4), in json the fields (2 to
+	// 5), in arithmetic 1 to 4: numbers of one digit without and with a carry,
+	// then of two digits without and with a carry.
 	Difficulty int
 }
 
@@ -55,7 +55,7 @@ const mixed = "mixed"
 var families = []family{
 	{name: "retrieval", evaluator: evaluateContains, grades: [4]int{2, 4, 8, 16}, draw: drawRetrieval},
 	{name: "arithmetic", evaluator: evaluateNumeric, grades: [4]int{1, 2, 3, 4}, draw: drawArithmetic},
-	{name: "copy", evaluator: evaluateExact, grades: [4]int{4, 8, 12, 16}, draw: drawCopy},
+	{name: "copy", evaluator: evaluateExact, grades: [4]int{1, 2, 3, 4}, draw: drawCopy},
 	{name: "json", evaluator: evaluateJSONEqual, grades: [4]int{2, 3, 4, 5}, draw: drawJSON},
 }
 

@@ -108,6 +108,9 @@ func TestEvaluators(t *testing.T) {
 		{"json_equal", `{"a": 1}`, "```\n{\"a\": 1}\n~~~\n```", "the first fence is not one JSON value"},
 		{"json_equal", `{"a": 1}`, "```\n{\"a\": 2}\n```\n```\n{\"a\": 1}\n```", "/a is 2, want 1"},
 		{"json_equal", `{"a": 1}`, "````\n```\n{\"a\": 1}\n````", "the first fence is not one JSON value"},
+		{"json_equal", `{"a": 1}`, "````\n{\"a\": 1}\n```\n````", "the first fence is not one JSON value"},
+		{"json_equal", `{"a": 1}`, "    ```\n{\"a\": 1}\n    ```", "the output is not one JSON value"},
+		{"json_equal", `{"a": 1}`, "   ```\n{\"a\": 1}\n   ```", ""},
 		{"json_equal", `{"a": 1}`, "```\n```", "the first fence is not one JSON value: it is empty"},
 		{"json_equal", `{"a": 1}`, "``` `{\"a\": 1}` ```", "the output is not one JSON value"},
 		{"json_equal", `{"a": 1}`, "Sure: {\"a\": 1}", "the output is not one JSON value"},
@@ -152,6 +155,7 @@ func TestEvaluators(t *testing.T) {
 		{"numeric", "17", "16-17", ""},
 		{"numeric", "17", "COVID-17", ""},
 		{"numeric", "17", "--17", ""},
+		{"numeric", "17", "−−17", ""},
 		{"numeric", "-17", "16 = -17", ""},
 		{"numeric", "4", "(3)-4", ""},
 		{"numeric", "19", "19 with 7B and H2O, x2", ""},
@@ -234,6 +238,9 @@ func sameJSON(a, b any) bool {
 	return a == b
 }
 
+// plain matches a decimal that a fraction can be made of.
+var plain = regexp.MustCompile(`^[+-]?\d{1,50}(\.\d{1,50})?$`)
+
 // hugeExponent matches what a fraction would need gigabytes for.
 var hugeExponent = regexp.MustCompile(`[eE][+-]?0*[1-9]\d{3,}`)
 
@@ -296,7 +303,6 @@ func FuzzNumeric(f *testing.F) {
 			t.Errorf("%q counts as %q", output, answer)
 		}
 		// Plain decimals compare as the fractions that they are.
-		plain := regexp.MustCompile(`^[+-]?\d{1,50}(\.\d{1,50})?$`)
 		if plain.MatchString(answer) && plain.MatchString(output) {
 			a, _ := new(big.Rat).SetString(answer)
 			b, _ := new(big.Rat).SetString(output)

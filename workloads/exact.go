@@ -12,16 +12,16 @@ import (
 // tokens by the engine's own count, and puts that number into its ID in place
 // of the size. Nothing else of the task changes, and its answer stands as often
 // in its text as before. In a retrieval task the filler stands between the
-// codes, in any other before the task. It is the same for the same task, number
-// and tokenizer.
+// sentences that hold the codes, in any other before the task. It is the same
+// for the same task, number and tokenizer.
 //
 // Count is the engine's count of a prompt whose only turn is the text, its chat
-// template included. It is called about ten times, and never more than a
-// hundred times. Where no filler gives the exact number, because a word is
-// several tokens, the error says the nearest numbers that were reached.
+// template included. It is called about ten times, and about a hundred times if
+// its numbers make no sense. Where no filler gives the exact number, because a
+// word is several tokens, the error says the nearest numbers that were reached.
 func Exact(ctx context.Context, t Task, tokens int, count func(ctx context.Context, text string) (int, error)) (Task, error) {
-	if tokens < 1 {
-		return Task{}, fmt.Errorf("%s can't be made %d tokens long: ask for 1 or more", t.ID, tokens)
+	if tokens < 1 || tokens > mostTokens {
+		return Task{}, fmt.Errorf("%s can't be made %d tokens long: ask for 1 to %d", t.ID, tokens, mostTokens)
 	}
 	f := fitting{
 		layout: layOut(t), want: tokens,
@@ -36,6 +36,9 @@ func Exact(ctx context.Context, t Task, tokens int, count func(ctx context.Conte
 	return t, nil
 }
 
+// mostTokens is more than any engine takes, and few enough to hold in memory.
+const mostTokens = 1 << 21
+
 // fillerStart begins the filler of a task that has no context of its own.
 const fillerStart = "Here are some notes, which have nothing to do with what is asked after them.\n\n"
 
@@ -47,18 +50,11 @@ type layout struct {
 }
 
 // layOut takes a task's text apart. What its filler says is drawn from the rest
-// of it: a longer prompt begins like a shorter one, and two tasks differ.
+// of it: two tasks have different filler, and one task the same at any size.
 func layOut(t Task) layout {
 	l := layout{tail: t.Text}
-	if middle, ok := strings.CutPrefix(t.Text, contextStart); ok && t.Family == "retrieval" {
-		if at := strings.LastIndex(middle, contextEnd); at >= 0 {
-			l.head, l.tail = contextStart, middle[at:]
-			for _, s := range strings.SplitAfter(middle[:at], ". ") {
-				if strings.HasPrefix(s, fact) {
-					l.facts = append(l.facts, strings.TrimSuffix(s, " "))
-				}
-			}
-		}
+	if head, facts, tail, ok := codes(t.Text); ok {
+		l.head, l.facts, l.tail = head, facts, tail
 	} else if padded, ok := strings.CutPrefix(t.Text, fillerStart); ok {
 		if _, rest, ok := strings.Cut(padded, "\n\n"); ok {
 			l.tail = rest
@@ -73,6 +69,22 @@ func layOut(t Task) layout {
 		return sentences[:n]
 	}
 	return l
+}
+
+// codes takes a retrieval task's text apart: what stands before its context,
+// the sentences there that hold the codes, and what stands after it.
+func codes(text string) (head string, facts []string, tail string, ok bool) {
+	rest, ok := strings.CutPrefix(text, contextStart)
+	at := strings.LastIndex(rest, contextEnd)
+	if !ok || at < 0 {
+		return "", nil, "", false
+	}
+	for s := range strings.SplitAfterSeq(rest[:at]+" ", ". ") {
+		if strings.HasPrefix(s, fact) {
+			facts = append(facts, strings.TrimSuffix(s, " "))
+		}
+	}
+	return contextStart, facts, rest[at:], facts != nil
 }
 
 // text puts the task together around n sentences of filler and one more, if it
@@ -103,14 +115,9 @@ type fitting struct {
 	layout
 	want  int
 	count func(text string) (int, error)
-	calls int
 	// below and above are the nearest numbers reached so far; 0 if none.
 	below, above int
 }
-
-// mostCalls bounds the search: it needs about ten where counts grow with the
-// text, and a count that doesn't must not be asked for ever.
-const mostCalls = 100
 
 // found ends the search with its text.
 type found struct{ text string }
@@ -119,9 +126,6 @@ func (found) Error() string { return "found" }
 
 // try counts a text. It fails with found where that is the number wanted.
 func (f *fitting) try(n int, last string) (int, error) {
-	if f.calls++; f.calls > mostCalls {
-		return 0, f.nearest(fmt.Sprintf("%d counts led nowhere", mostCalls))
-	}
 	text := f.text(n, last)
 	tokens, err := f.count(text)
 	switch {
@@ -197,7 +201,9 @@ func (f *fitting) sentences(alone int) (int, error) {
 			if low > 0 {
 				each = max(1, (lowTokens-alone)/low)
 			}
-			n = low + (f.want-lowTokens)/each + 1
+			// At least twice as far as the last time: a count that stops short
+			// of the number would lead on for ever.
+			n = low + max((f.want-lowTokens)/each+1, 1<<step)
 		case step%3 == 0:
 			n = (low + high) / 2 // so that an odd tokenizer can't lead it one by one
 		default:
@@ -207,7 +213,7 @@ func (f *fitting) sentences(alone int) (int, error) {
 		if n > f.want {
 			n = f.want // a sentence has a token at least
 			if n == low {
-				return 0, f.nearest("filler adds no tokens")
+				return 0, f.nearest("more filler adds no tokens")
 			}
 		}
 		tokens, err := f.try(n, "")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,16 +20,16 @@ const template = 17
 // counter counts the tokens of a word by a rule, as a tokenizer that never
 // joins two words would.
 type counter struct {
-	word  func(string) int
-	calls int
+	word func(string) int
+	seen []int // what it counted, in turn
 }
 
 func (c *counter) count(_ context.Context, text string) (int, error) {
-	c.calls++
 	tokens := template
 	for word := range strings.FieldsSeq(text) {
 		tokens += c.word(word)
 	}
+	c.seen = append(c.seen, tokens)
 	return tokens, nil
 }
 
@@ -38,7 +37,7 @@ func words(string) int        { return 1 }
 func bytes(w string) int      { return len(w) + 1 }
 func pieces(w string) int     { return (len(w) + 2) / 3 }
 func threes(string) int       { return 3 }
-func digitwise(w string) int  { return 1 + len(regexp.MustCompile(`\d`).FindAllString(w, -1)) }
+func digitwise(w string) int  { return 1 + strings.Count(w, "0") + strings.Count(w, "7") }
 func characters(w string) int { return utf8.RuneCountInString(w) }
 
 func TestExactEndsAtTheCount(t *testing.T) {
@@ -54,7 +53,7 @@ func TestExactEndsAtTheCount(t *testing.T) {
 						c := &counter{word: rule}
 						exact, err := workloads.Exact(t.Context(), task, tokens, c.count)
 						g.Expect(err).NotTo(HaveOccurred())
-						g.Expect(c.calls).To(BeNumerically("<=", 25))
+						g.Expect(len(c.seen)).To(BeNumerically("<=", 25))
 						got, _ := c.count(t.Context(), exact.Text)
 						g.Expect(got).To(Equal(tokens))
 
@@ -100,7 +99,24 @@ func TestExactLeavesATaskThatFits(t *testing.T) {
 	same, err := workloads.Exact(t.Context(), task, tokens, c.count)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(same.Text).To(Equal(task.Text))
-	g.Expect(c.calls).To(Equal(2))
+	g.Expect(c.seen).To(HaveLen(2), "one of them above")
+}
+
+// Who writes a task of their own gets filler before it, even if it looks like
+// one of a family.
+func TestExactPadsATaskOfOnesOwn(t *testing.T) {
+	for _, text := range []string{
+		"Say hello.", "Read these notes.\n\nThere are none.", "Read these notes.\n\nNone.\n\nWhat is the code of the door?",
+	} {
+		g := NewWithT(t)
+		c := &counter{word: words}
+		task := workloads.Task{ID: "mine", Family: "retrieval", Text: text, Answer: "hello", Evaluator: "contains"}
+		exact, err := workloads.Exact(t.Context(), task, 100, c.count)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(exact.ID).To(Equal("retrieval/100/mine"))
+		g.Expect(exact.Text).To(HaveSuffix(" day.\n\n" + text))
+		g.Expect(c.count(t.Context(), exact.Text)).To(Equal(100))
+	}
 }
 
 // The codes keep their order, and stand apart: a model that reads only the end
@@ -139,32 +155,116 @@ func TestExactSaysHowNearItCame(t *testing.T) {
 	fixed := func(tokens int) func(string) int { return func(string) int { return tokens } }
 	alone := template + len(strings.Fields(task.Text))
 	for name, c := range map[string]struct {
-		word   func(string) int
+		word         func(string) int
+		tokens       int
+		below, above int // the nearest
+	}{
+		"three tokens a word, one too few":  {threes, template + 3*500 - 1, template + 3*499, template + 3*500},
+		"three tokens a word, one too many": {threes, template + 3*500 + 1, template + 3*500, template + 3*501},
+		"two tokens a word":                 {fixed(2), 2048, 2047, 2049},
+		"less than the shortest sentence":   {words, alone + 1, alone, alone + 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := workloads.Exact(t.Context(), task, c.tokens, (&counter{word: c.word}).count)
+			NewWithT(t).Expect(err).To(MatchError(fmt.Sprintf("%s can't be made %d tokens long: no filler gives just that many: the nearest numbers reached are %d and %d",
+				task.ID, c.tokens, c.below, c.above)))
+		})
+	}
+	_, err := workloads.Exact(t.Context(), task, template+3*500, (&counter{word: threes}).count)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "just that many")
+}
+
+// The nearest numbers are the nearest of all that were counted, in whatever
+// order.
+func TestExactRemembersTheNearest(t *testing.T) {
+	g := NewWithT(t)
+	dear := func(w string) int { // the words that could fill a gap
+		if slices.Contains([]string{"calm", "dry", "quiet"}, w) {
+			return 1000
+		}
+		return 1
+	}
+	failed := 0
+	for tokens := 1024; tokens < 1064; tokens++ {
+		count := &counter{word: dear}
+		_, err := workloads.Exact(t.Context(), cycle(t, "retrieval", 4, 1)[1], tokens, count.count)
+		if slices.Contains(count.seen, tokens) {
+			g.Expect(err).NotTo(HaveOccurred())
+			continue
+		}
+		failed++
+		slices.Sort(count.seen)
+		at, _ := slices.BinarySearch(count.seen, tokens)
+		g.Expect(err).To(MatchError(HaveSuffix("reached are %d and %d", count.seen[at-1], count.seen[at])))
+	}
+	g.Expect(failed).To(BeNumerically(">", 5))
+}
+
+// A tokenizer may join words that stand beside their like.
+func TestExactPaysForWordsThatCostOtherThanAlone(t *testing.T) {
+	task := cycle(t, "retrieval", 4, 1)[1]
+	joining := func(_ context.Context, text string) (int, error) {
+		tokens, run, last := template, 0, ""
+		for word := range strings.FieldsSeq(text) {
+			if run++; word != last {
+				run = 1
+			}
+			if last = word; run%3 != 0 {
+				tokens++
+			}
+		}
+		return tokens, nil
+	}
+	for tokens := 1024; tokens < 1040; tokens++ {
+		_, err := workloads.Exact(t.Context(), task, tokens, joining)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+func TestExactGivesUpWhereFillerDoesNotHelp(t *testing.T) {
+	task := cycle(t, "retrieval", 4, 1)[1]
+	alone := template + len(strings.Fields(task.Text))
+	cutAt := func(most int) func(context.Context, string) (int, error) {
+		return func(_ context.Context, text string) (int, error) {
+			return min(most, template+len(strings.Fields(text))), nil
+		}
+	}
+	for name, c := range map[string]struct {
+		count  func(context.Context, string) (int, error)
 		tokens int
 		err    string
 	}{
-		"three tokens a word, one too few":  {threes, template + 3*500 - 1, fmt.Sprintf("the nearest numbers reached are %d and %d", template+3*499, template+3*500)},
-		"three tokens a word, one too many": {threes, template + 3*500 + 1, fmt.Sprintf("the nearest numbers reached are %d and %d", template+3*500, template+3*501)},
-		"two tokens a word":                 {fixed(2), 2048, "the nearest numbers reached are 2047 and 2049"},
-		"too few":                           {words, alone - 1, fmt.Sprintf("it has %d without any filler: ask for more", alone)},
-		"less than the shortest sentence":   {words, alone + 1, fmt.Sprintf("the nearest numbers reached are %d and %d", alone, alone+5)},
-		"none":                              {words, 0, "ask for 1 or more"},
-		"a template only":                   {fixed(0), 2048, "filler adds no tokens: the nearest number reached is 17"},
+		"too few":              {(&counter{word: words}).count, alone - 1, fmt.Sprintf("it has %d without any filler: ask for more", alone)},
+		"none":                 {(&counter{word: words}).count, 0, "ask for 1 to 2097152"},
+		"far too many":         {(&counter{word: words}).count, 1 << 22, "ask for 1 to 2097152"},
+		"a template only":      {(&counter{word: func(string) int { return 0 }}).count, 2048, "more filler adds no tokens: the nearest number reached is 17"},
+		"a count that is cut":  {cutAt(1000), 2048, "more filler adds no tokens: the nearest number reached is 1000"},
+		"a count cut by one":   {cutAt(2047), 2048, "more filler adds no tokens: the nearest number reached is 2047"},
+		"a count of no tokens": {func(context.Context, string) (int, error) { return 0, nil }, 2048, "the tokenizer counted 0 tokens in a text of"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			got, err := workloads.Exact(t.Context(), task, c.tokens, (&counter{word: c.word}).count)
-			g.Expect(err).To(MatchError(And(
-				HavePrefix("%s can't be made %d tokens long: ", task.ID, c.tokens),
-				ContainSubstring(c.err),
-			)))
-			g.Expect(got).To(BeZero())
+			calls := 0
+			_, err := workloads.Exact(t.Context(), task, c.tokens, func(ctx context.Context, text string) (int, error) {
+				calls++
+				return c.count(ctx, text)
+			})
+			NewWithT(t).Expect(calls).To(BeNumerically("<", 30))
+			NewWithT(t).Expect(err).To(MatchError(And(HavePrefix("%s can't be made %d tokens long: ", task.ID, c.tokens), ContainSubstring(c.err))))
 		})
 	}
-	t.Run("three tokens a word, and just that many", func(t *testing.T) {
-		_, err := workloads.Exact(t.Context(), task, template+3*500, (&counter{word: threes}).count)
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+}
+
+// Counts that don't grow evenly must not be followed one sentence at a time.
+func TestExactIsQuickWhereCountsGrowUnevenly(t *testing.T) {
+	g := NewWithT(t)
+	calls := 0
+	_, err := workloads.Exact(t.Context(), cycle(t, "retrieval", 1, 1)[0], 1<<16, func(_ context.Context, text string) (int, error) {
+		calls++
+		words := len(strings.Fields(text))
+		return template + words*words*words/1000, nil
 	})
+	g.Expect(err).To(MatchError(ContainSubstring("the nearest numbers reached are")))
+	g.Expect(calls).To(BeNumerically("<", 50))
 }
 
 func TestExactStopsWhenCountingFails(t *testing.T) {
@@ -185,8 +285,6 @@ func TestExactStopsWhenCountingFails(t *testing.T) {
 	down := errors.New("connection refused")
 	_, err = workloads.Exact(t.Context(), task, 2048, func(context.Context, string) (int, error) { return 0, down })
 	g.Expect(err).To(MatchError(down))
-	_, err = workloads.Exact(t.Context(), task, 2048, func(context.Context, string) (int, error) { return 0, nil })
-	g.Expect(err).To(MatchError(ContainSubstring("counted 0 tokens in a text of")))
 }
 
 // A count that makes no sense ends with an error, and soon.
@@ -194,7 +292,7 @@ func FuzzExact(f *testing.F) {
 	f.Add(uint64(1), 2048, []byte{1})
 	f.Add(uint64(2), 2049, []byte{2, 0, 5})
 	f.Add(uint64(3), 100, []byte{0})
-	f.Add(uint64(4), 1<<20, []byte{255, 1, 7})
+	f.Add(uint64(4), 1<<16, []byte{255, 1, 7})
 	f.Fuzz(func(t *testing.T, seed uint64, tokens int, costs []byte) {
 		if tokens > 1<<16 || len(costs) == 0 {
 			t.Skip("only takes longer")
@@ -210,7 +308,7 @@ func FuzzExact(f *testing.F) {
 			return total, nil
 		}
 		exact, err := workloads.Exact(t.Context(), task, tokens, count)
-		if calls > 100 {
+		if calls > 120 {
 			t.Errorf("%d calls", calls)
 		}
 		if err != nil {

@@ -248,7 +248,7 @@ func (f *fitting) words(n int) error {
 		costs[i] = tokens - bare
 	}
 	gap := f.want - bare
-	purse := newPurse(costs, gap)
+	purse := newPurse(costs, 2*gap) // in case together they cost less than alone
 	sum := gap
 	for range 4 {
 		words, ok := purse.words(sum)

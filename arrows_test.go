@@ -16,7 +16,7 @@ import (
 var allowed = map[string][]string{
 	"suites":    {"matchers", "reports", "claim", "harness", "workloads"},
 	"matchers":  {"claim", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
-	"reports":   {"claim", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
+	"reports":   {"claim", "workloads", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
 	"claim":     {"harness/record", "harness/metric", "harness/plan", "harness/crossing"},
 	"harness":   {},
 	"workloads": {},

@@ -57,13 +57,13 @@ func judgeLane(p *plan.Plan, s metric.Summary, lane metric.Lane, a metric.Analys
 	if lane.Status != "complete" {
 		c.Reasons = append(c.Reasons, "the lane is "+lane.Status)
 	}
-	for _, out := range a.Out {
-		c.Reasons = append(c.Reasons, fmt.Sprintf("pair %d is not in it: %s", out.Pair, out.Reason))
+	if n := len(a.Out); n > 0 {
+		c.Reasons = append(c.Reasons, fmt.Sprintf("%d of %d pairs are not in it; pair %d: %s", n, len(lane.Scheduled), a.Out[0].Pair, a.Out[0].Reason))
 	}
 	for n, i := range s.Invocations {
 		c.Reasons = append(c.Reasons, fmt.Sprintf("invocation %d went on after lifecycle %d, cause %s%s", n+2, i.After, i.Cause, pairsOf(i)))
 	}
-	blocked := len(c.Reasons) > len(a.Out)+len(s.Invocations)
+	blocked := !s.Validity.Valid || lane.Status != "complete"
 	block := func(format string, args ...any) {
 		c.Reasons, blocked = append(c.Reasons, fmt.Sprintf(format, args...)), true
 	}

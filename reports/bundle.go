@@ -26,6 +26,10 @@ const (
 	engineMetricsFile = "engine-metrics.jsonl"
 )
 
+// EarlierJUnit is the name of the report of a run's n-th invocation, once a
+// later one has gone on with it.
+func EarlierJUnit(n int) string { return fmt.Sprintf("junit-%d.xml", n) }
+
 // Bundle is a run's evidence with what is derived from it.
 type Bundle struct {
 	Plan    *plan.Plan
@@ -67,7 +71,15 @@ func (b Bundle) derived() ([]file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the claims are no JSON: %w", err)
 	}
-	return []file{{SummaryFile, append(summary, '\n')}, {ClaimsFile, append(claims, '\n')}, {ReportFile, []byte(Markdown(b))}}, nil
+	files := []file{{SummaryFile, append(summary, '\n')}, {ClaimsFile, append(claims, '\n')}, {ReportFile, []byte(Markdown(b))}}
+	for _, l := range b.Summary.Lanes {
+		figure, err := curve(b, l)
+		if err != nil {
+			return nil, fmt.Errorf("the figure of the %s lane can't be drawn: %w", l.Lane, err)
+		}
+		files = append(files, file{curveFile(l.Lane), figure})
+	}
+	return files, nil
 }
 
 // Read reads a bundle's plan and records, and derives the rest anew. The error

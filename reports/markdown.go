@@ -10,12 +10,27 @@ import (
 	"assay/harness/record"
 )
 
-// Markdown is report.md: the two tables and, in words, what they are over and
-// what the run does not show.
+// grids are the tables of a report.
+func grids(b Bundle) []grid {
+	if b.Plan.Pairing != nil {
+		return crossoverGrids(b)
+	}
+	return []grid{results(b), allAttempts(b)}
+}
+
+// Markdown is report.md: the tables and, in words, what they are over and what
+// the run does not show.
 func Markdown(b Bundle) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n%s\n\n", heading(b), validity(b))
-	fmt.Fprintf(&out, "%s\n%s", results(b).markdown(), allAttempts(b).markdown())
+	for _, l := range b.Summary.Lanes {
+		fmt.Fprintf(&out, "![D(n), %s lane](%s)\n\n", l.Lane, curveFile(l.Lane))
+	}
+	var tables []string
+	for _, g := range grids(b) {
+		tables = append(tables, g.markdown())
+	}
+	out.WriteString(strings.Join(tables, "\n"))
 	for _, s := range append(words(b), section{"Claims", claimLines(b)}, section{"Where it ran", where(b)}) {
 		if len(s.lines) == 0 {
 			continue
@@ -37,6 +52,9 @@ type section struct {
 // words are what stands under the tables wherever they are shown: a number is
 // read with what it is over, or not at all.
 func words(b Bundle) []section {
+	if b.Plan.Pairing != nil {
+		return crossoverWords(b)
+	}
 	return []section{
 		{"How to read this", reading(b)},
 		{"What this run does not show", limits(b)},
@@ -130,32 +148,34 @@ func reading(b Bundle) []string {
 
 // itself is how the client did, in its worst wave, beside what the plan allows.
 func itself(b Bundle) string {
-	worst := func(of func(metric.Wave) metric.Value, scale float64, unit string) string {
-		most, seen, waves := 0.0, 0, 0
-		for _, w := range b.Summary.Waves {
-			if w.Warmup || w.Counts.Attempted == 0 {
-				continue
-			}
-			waves++
-			if v := of(w).Value; v != nil {
-				seen++
-				most = max(most, *v)
-			}
-		}
-		switch seen {
-		case 0:
-			return "null (in none of the waves it could be seen)"
-		case waves:
-			return fmt.Sprintf("%.3g %s", float64(most*scale), unit)
-		default:
-			return fmt.Sprintf("%.3g %s (seen in %d of %d waves)", float64(most*scale), unit, seen, waves)
-		}
-	}
 	g := b.Plan.Gates
 	return fmt.Sprintf("The client itself, worst wave, in measured time: p99 of client lag %s (the plan allows %s), share of events that shared a read %s (%s), release lag %s (%s).",
-		worst(func(w metric.Wave) metric.Value { return w.ClientLagP99 }, 1e3, "ms"), g.ClientLag,
-		worst(func(w metric.Wave) metric.Value { return w.Coalesced }, 100, "%"), g.Coalesced,
-		worst(func(w metric.Wave) metric.Value { return w.ReleaseLag }, 1e3, "ms"), g.ReleaseLag)
+		worst(b.Summary, func(w metric.Wave) metric.Value { return w.ClientLagP99 }, 1e3, "ms"), g.ClientLag,
+		worst(b.Summary, func(w metric.Wave) metric.Value { return w.Coalesced }, 100, "%"), g.Coalesced,
+		worst(b.Summary, func(w metric.Wave) metric.Value { return w.ReleaseLag }, 1e3, "ms"), g.ReleaseLag)
+}
+
+// worst is the largest of a value over the waves that were released.
+func worst(s metric.Summary, of func(metric.Wave) metric.Value, scale float64, unit string) string {
+	most, seen, waves := 0.0, 0, 0
+	for _, w := range s.Waves {
+		if w.Warmup || w.Counts.Attempted == 0 {
+			continue
+		}
+		waves++
+		if v := of(w).Value; v != nil {
+			seen++
+			most = max(most, *v)
+		}
+	}
+	switch seen {
+	case 0:
+		return "null (in none of the waves it could be seen)"
+	case waves:
+		return fmt.Sprintf("%.3g %s", float64(most*scale), unit)
+	default:
+		return fmt.Sprintf("%.3g %s (seen in %d of %d waves)", float64(most*scale), unit, seen, waves)
+	}
 }
 
 // outputs says how the arms' outputs compare, where they were compared.
@@ -292,7 +312,7 @@ func records(c claim.Claim) string {
 }
 
 func notRun(c claim.Claim) bool {
-	return c.Verdict == claim.NotApplicable && len(c.Reasons) == 1 && c.Reasons[0] == claim.NotRun
+	return c.Verdict == claim.NotApplicable && len(c.Reasons) == 1 && (c.Reasons[0] == claim.NotRun || c.Reasons[0] == claim.LaneNotRun)
 }
 
 // claimGroups gives all tiers of a claim that have the same verdict for the
@@ -308,7 +328,7 @@ func claimGroups(b Bundle) []string {
 		if notRun(c) {
 			continue
 		}
-		key := fmt.Sprint(c.Claim, c.Verdict, c.Reasons)
+		key := fmt.Sprint(c.Claim, c.Lane, c.Verdict, c.Reasons)
 		if at[key] == nil {
 			at[key] = &group{Claim: c}
 			groups = append(groups, at[key])
@@ -317,7 +337,11 @@ func claimGroups(b Bundle) []string {
 	}
 	var lines []string
 	for _, g := range groups {
-		lines = append(lines, fmt.Sprintf("%s, tier %s: %s: %s", g.Claim.Claim, strings.Join(g.tiers, ", "), g.Verdict, strings.Join(g.Reasons, "; ")))
+		where := "tier " + strings.Join(g.tiers, ", ")
+		if g.Lane != "" {
+			where = string(g.Lane) + " lane"
+		}
+		lines = append(lines, fmt.Sprintf("%s, %s: %s: %s", g.Claim.Claim, where, g.Verdict, strings.Join(g.Reasons, "; ")))
 	}
 	return lines
 }

@@ -21,7 +21,7 @@ const widestWord = 12
 func Terminal(b Bundle) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%s\n%s\n", wrap(heading(b), width, ""), wrap(validity(b), width, ""))
-	for _, g := range []grid{results(b), allAttempts(b)} {
+	for _, g := range grids(b) {
 		fmt.Fprintf(&out, "\n%s\n%s\n%s\n", wrap(g.title, width, ""), g.terminal(), wrap(g.footer, width, ""))
 	}
 	for _, s := range append(words(b), section{"Claims", claimGroups(b)}) {

@@ -7,14 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"assay/harness/metric"
 	"assay/harness/plan"
 	"assay/harness/record"
+	"assay/workloads"
 )
 
 // Verdict is what verification found: nothing, or each reason for which a
@@ -58,6 +62,7 @@ func Verify(dir string) (Verdict, error) {
 	v.schemas()
 	v.heads(run)
 	v.invariants(p, run)
+	v.answers(p, run)
 	b := Derive(p, run)
 	v.derived(b)
 	v.junit(b)
@@ -142,6 +147,43 @@ func (v *verification) invariants(p *plan.Plan, run record.Run) {
 		if !f.ByServer {
 			v.add(f.String())
 		}
+	}
+}
+
+// answers evaluates each answer of a crossover anew, and holds what each
+// ordinal was asked against the tasks that the plan draws.
+func (v *verification) answers(p *plan.Plan, run record.Run) {
+	tasks, err := Tasks(p)
+	if err != nil {
+		v.found("the plan's tasks can't be drawn: %s", err)
+		return
+	}
+	for _, r := range run.Requests {
+		cycle := tasks[plan.Lane(r.Lane)]
+		if len(cycle) == 0 || r.Ordinal < 1 {
+			continue // no crossover, or told by the invariants
+		}
+		where := fmt.Sprintf("lifecycle %d, ordinal %d", r.Lifecycle, r.Ordinal)
+		if want := workloads.Of(cycle, r.Ordinal).ID; r.PromptID != want {
+			v.found("%s: it was asked %s, and the plan's task there is %s", where, r.PromptID, want)
+		}
+		correct, reason := Evaluate(p, tasks, r)
+		if got, want := verdictOn(r.Correct), verdictOn(correct); got != want {
+			v.found("%s: its answer is called %s, and its evaluator says %s", where, got, want)
+		} else if correct == nil && r.Nulls["correct"] != reason {
+			v.found("%s: correct is null since %q, and the reason is %q", where, r.Nulls["correct"], reason)
+		}
+	}
+}
+
+func verdictOn(correct *bool) string {
+	switch {
+	case correct == nil:
+		return "null"
+	case *correct:
+		return "right"
+	default:
+		return "wrong"
 	}
 }
 
@@ -232,6 +274,8 @@ func (v *verification) derived(b Bundle) {
 		case bytes.Equal(data, f.data):
 		case strings.HasSuffix(f.name, ".json"):
 			v.add(jsonDifference(f.name, data, f.data))
+		case strings.HasSuffix(f.name, ".svg"):
+			v.add(figureDifference(f.name, data, f.data))
 		default:
 			v.add(textDifference(f.name, data, f.data))
 		}
@@ -338,6 +382,26 @@ func compact(v any) string {
 	return string(data)
 }
 
+// figureDifference compares two drawings: their words exactly, their numbers to
+// what no eye can see, since machines round the last digit of a place on the
+// paper differently.
+func figureDifference(name string, got, want []byte) string {
+	number := regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?`)
+	const blank = "#"
+	if number.ReplaceAllString(string(got), blank) != number.ReplaceAllString(string(want), blank) {
+		return fmt.Sprintf("%s: it is not the figure that the records give", name)
+	}
+	g, w := number.FindAllString(string(got), -1), number.FindAllString(string(want), -1)
+	for i := range w {
+		a, errA := strconv.ParseFloat(g[i], 64)
+		b, errB := strconv.ParseFloat(w[i], 64)
+		if errA != nil || errB != nil || math.Abs(a-b) > 0.01 {
+			return fmt.Sprintf("%s: it has %s where the records give %s", name, g[i], w[i])
+		}
+	}
+	return ""
+}
+
 func textDifference(name string, got, want []byte) string {
 	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
 	for i := range min(len(g), len(w)) {
@@ -426,9 +490,23 @@ func (v *verification) logs(run record.Run) {
 // strangers names every file that no bundle of this run has.
 func (v *verification) strangers(run record.Run) error {
 	known := append(slices.Clone(evidence), PlanFile, SummaryFile, ClaimsFile, ReportFile, JUnitFile, telemetryFile, engineMetricsFile)
+	for _, lane := range []plan.Lane{plan.Fixed, plan.Natural} {
+		known = append(known, curveFile(lane))
+	}
+	for i := range run.Environment.Invocations {
+		known = append(known, EarlierJUnit(i+1))
+	}
 	for _, l := range run.Lifecycles {
 		if l.Log != nil {
 			known = append(known, record.LogsDir+"/"+l.Log.File)
+		} else if l.Executed > 0 {
+			// Its process was killed: no record could name the log.
+			known = append(known, fmt.Sprintf("%s/%02d-%s.log", record.LogsDir, l.Number, l.Arm))
+		}
+	}
+	if len(run.Environment.Invocations) > 0 {
+		for _, name := range []string{record.RequestsFile, record.WavesFile, record.LifecyclesFile} {
+			known = append(known, record.CutOff(name))
 		}
 	}
 	files, err := list(v.dir)

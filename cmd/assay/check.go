@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,11 +17,13 @@ import (
 )
 
 func checkCommand() *cobra.Command {
-	return &cobra.Command{
+	var from string
+	c := &cobra.Command{
 		Use:   "check PLAN",
 		Short: "validate a plan and print its schedule: lifecycles, waves, requests, worst-case time",
-		Long:  "Exit codes: 0 it can be run, 1 it can't (each mistake on a line, with its place), 2 it could not be read.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Exit codes: 0 it can be run, 1 it can't (each mistake on a line, with its place), 2 it could not be read.\n" +
+			"With --from, an earlier bundle of the same kind says how long a crossover will take and what it could show.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := plan.Load(args[0])
 			var mistakes *plan.Mistakes
@@ -37,9 +40,14 @@ func checkCommand() *cobra.Command {
 				return err
 			}
 			printSchedule(cmd.OutOrStdout(), p, frozen)
+			if p.Pairing != nil {
+				return printOutlook(cmd.OutOrStdout(), p, from)
+			}
 			return nil
 		},
 	}
+	c.Flags().StringVar(&from, "from", "", "an earlier bundle of a crossover, to estimate from")
+	return c
 }
 
 func printSchedule(out io.Writer, p *plan.Plan, frozen plan.Frozen) {
@@ -54,17 +62,31 @@ func printSchedule(out io.Writer, p *plan.Plan, frozen plan.Frozen) {
 		row(string(role), "%s, %s", a.Name, engineOf(a))
 	}
 	row("model", "%s at %s, served as %s", p.Model.Name, p.Model.Revision, p.Model.ServedAs)
-	row("workload", "%s, %s, temperature %g", p.Workload.Prompts, length(p.Workload), p.Workload.Temperature)
+	if p.Pairing == nil {
+		row("workload", "%s, %s, temperature %g", p.Workload.Prompts, length(p.Workload), p.Workload.Temperature)
+	} else {
+		for _, lane := range p.Pairing.Lanes.Each() {
+			q := p.Pairing.Lanes.Sequence(lane)
+			row(string(lane)+" lane", "%s of %s in cycles of %d, %s, temperature %g",
+				count(q.Requests, "request"), q.Tasks, q.Cycle, length(plan.Workload{Lane: lane, MaxTokens: q.Tokens()}), p.Temperature())
+		}
+	}
 	row("plan", "%s", frozen.SHA256)
 	row("schedule", "%s", s.SHA256())
 
 	fmt.Fprintf(w, "\nlifecycles, each a fresh server\n")
 	for i := 0; i+1 < len(s.Lifecycles); i += 2 {
 		first, second := s.Lifecycles[i], s.Lifecycles[i+1]
-		row(fmt.Sprintf("pair %d", first.Pair), "%d of %d: %s, then %d of %d: %s",
-			first.Number, len(s.Lifecycles), first.Arm, second.Number, len(s.Lifecycles), second.Arm)
+		lane := ""
+		if first.Lane != "" {
+			lane = string(first.Lane) + " lane, "
+		}
+		row(fmt.Sprintf("pair %d", first.Pair), "%s%d of %d: %s, then %d of %d: %s",
+			lane, first.Number, len(s.Lifecycles), first.Arm, second.Number, len(s.Lifecycles), second.Arm)
 	}
-	fmt.Fprintf(w, "\nwaves of each lifecycle\n")
+	if p.Pairing == nil {
+		fmt.Fprintf(w, "\nwaves of each lifecycle\n")
+	}
 	if n := p.Sweep.Warmup; n > 0 {
 		row("warm-up", "%s, in no result", count(n, "request"))
 	}
@@ -72,10 +94,19 @@ func printSchedule(out io.Writer, p *plan.Plan, frozen plan.Frozen) {
 		row(record.Clients(t), "× %s", count(p.Sweep.Repeats, "wave"))
 	}
 	fmt.Fprintf(w, "\nin all\n")
-	row("it runs", "%s, %s, %s; one attempt each", count(len(s.Lifecycles), "lifecycle"), count(s.Waves(), "wave"), count(s.Requests(), "request"))
+	kind := "wave"
+	if p.Pairing != nil {
+		kind = "sequence"
+	}
+	row("it runs", "%s, %s, %s; one attempt each", count(len(s.Lifecycles), "lifecycle"), count(s.Waves(), kind), count(s.Requests(), "request"))
 	worst(row, p, s)
-	row("gates", "client lag p99 %s, coalesced %s, release lag %s, carry-over %s, identity %s, correctness %s",
-		p.Gates.ClientLag, p.Gates.Coalesced, p.Gates.ReleaseLag, p.Gates.CarryOver, p.Gates.Identity, p.Gates.Correctness)
+	if p.Pairing != nil {
+		row("gates", "client lag p99 %s, coalesced %s, identity %s, correctness %s; a pair with a failure: %s",
+			p.Gates.ClientLag, p.Gates.Coalesced, p.Gates.Identity, p.Gates.Correctness, p.Pairing.Failure)
+	} else {
+		row("gates", "client lag p99 %s, coalesced %s, release lag %s, carry-over %s, identity %s, correctness %s",
+			p.Gates.ClientLag, p.Gates.Coalesced, p.Gates.ReleaseLag, p.Gates.CarryOver, p.Gates.Identity, p.Gates.Correctness)
+	}
 	row("claims", "%s", claims(p))
 	if notes := notes(p); len(notes) > 0 {
 		fmt.Fprintf(w, "\nnotes\n")
@@ -115,7 +146,11 @@ func worst(row func(string, string, ...any), p *plan.Plan, s plan.Schedule) {
 	}
 	row("at worst", "%s, with every deadline met by a hair:", total)
 	row("", "%s × (ready %s + stop %s)", count(len(s.Lifecycles), "lifecycle"), t.Ready, t.Stop)
-	row("", "%s × (settle %s + connect %s + request %s)", count(s.Waves(), "wave"), settle(p), t.Connect, t.Request)
+	if p.Pairing != nil {
+		row("", "%s × (connect %s + request %s)", count(s.Requests(), "request"), t.Connect, t.Request)
+	} else {
+		row("", "%s × (settle %s + connect %s + request %s)", count(s.Waves(), "wave"), settle(p), t.Connect, t.Request)
+	}
 	if n := p.Images(); n > 0 {
 		row("", "%s × %s, where it has to be pulled or built", count(n, "image"), t.Image)
 	}
@@ -154,16 +189,30 @@ func notes(p *plan.Plan) []string {
 	var out []string
 	note := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	switch n := p.Sweep.Lifecycles; {
+	case p.Pairing != nil:
 	case n < 2:
 		note("one lifecycle an arm: what is seen will be an observation, and no claim can be supported")
 	case n < claim.FewestPairs:
 		note("%d pairs are descriptive: a two-sided sign-flip test can't go below 2/2^%d = %.3f; it takes %d to show anything at %.0f %%",
 			n, n, 2/float64(int(1)<<n), claim.FewestPairs, claim.Level*100)
 	}
-	if p.Workload.Temperature > 0 {
-		note("temperature %g: outputs are drawn at random, and equal ones would be a coincidence", p.Workload.Temperature)
+	if c := p.Pairing; c != nil {
+		if fewest := plan.FewestPairs(c.Inference.Level.Share()); c.Pairs < fewest {
+			note("%d pairs are descriptive: it takes %d to show anything at %s", c.Pairs, fewest, c.Inference.Level)
+		}
+		if c.Inference.Margin.Value == 0 && slices.Contains(p.Claims, plan.ClaimNaturalQuality) {
+			note("a margin of 0%%: answers that are as good in both arms show no superiority, so natural_quality holds only if nothing is wrong, or if the candidate is better")
+		}
+		for _, lane := range c.Lanes.Each() {
+			if q := c.Lanes.Sequence(lane); q.Requests%q.Cycle != 0 {
+				note("the %s lane ends inside a cycle: %d requests are no multiple of %d", lane, q.Requests, q.Cycle)
+			}
+		}
 	}
-	if p.Sweep.Settle.None {
+	if t := p.Temperature(); t > 0 {
+		note("temperature %g: outputs are drawn at random, and equal ones would be a coincidence", t)
+	}
+	if p.Sweep.Settle.None && p.Pairing == nil {
 		note("settle none: waves are released onto what the last one left; carry_over says what such a wave is worth: %s", p.Gates.CarryOver)
 	}
 	for _, a := range p.Arms {

@@ -235,7 +235,7 @@ func (m *machine) lacks(ctx context.Context, p *plan.Plan) []lack {
 			add("export "+name+"=…", "the environment variable %s is not set", name)
 		}
 	}
-	if err := m.enough(slices.Max(p.Sweep.Tiers)); err != nil {
+	if err := m.enough(slices.Max(append([]int{1}, p.Sweep.Tiers...))); err != nil {
 		what, how, _ := strings.Cut(err.Error(), ": raise it with ")
 		add(how, "%s", what)
 	}

@@ -15,13 +15,18 @@ import (
 
 func runCommand() *cobra.Command {
 	var tiers []int
-	var out string
+	var out, resume, cause string
 	c := &cobra.Command{
 		Use:   "run PLAN",
 		Short: "run a plan: what the Ginkgo line does, without knowing Ginkgo",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			line, err := ginkgoLine(args[0], tiers, out)
+			if err == nil && resume != "" {
+				if resume, err = filepath.Abs(resume); err == nil {
+					line = append(line, "-resume", resume, "-cause", cause)
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -45,6 +50,8 @@ func runCommand() *cobra.Command {
 		},
 	}
 	c.Flags().IntSliceVar(&tiers, "tier", nil, "run these tiers alone, such as 64; the bundle is then partial")
+	c.Flags().StringVar(&resume, "resume", "", "go on with the interrupted run in this directory, after its last complete lifecycle")
+	c.Flags().StringVar(&cause, "cause", "operator", "why it was interrupted, one of the plan's resume.causes")
 	c.Flags().StringVar(&out, "out", "", "put the bundle here, in a folder of the plan's name")
 	return c
 }

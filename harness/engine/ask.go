@@ -10,7 +10,9 @@ import (
 )
 
 // Ask reads what a server says of itself through its own interfaces: the
-// engine's version from /version and the models from /v1/models. What it does
+// engine's version from /version, the models from /v1/models and, where it is
+// served, the configuration from /server_info. The parts of an initialization
+// are among it, and null as long as no such interface has them. What it does
 // not serve is null, with the reason. Each prepare may add a header, such as a
 // key.
 func Ask(ctx context.Context, url string, prepare ...func(*http.Request)) Identity {
@@ -45,6 +47,22 @@ func Ask(ctx context.Context, url string, prepare ...func(*http.Request)) Identi
 			}
 		}
 		id["models"] = Fact{Value: names, Provenance: reported}
+	}
+	// What it says of its environment may hold secrets, and is left there.
+	var info struct {
+		Config any `json:"vllm_config"`
+	}
+	switch err := get(ctx, url+"/server_info?config_format=json", &info, prepare); {
+	case err != nil:
+		id["engine_config"] = Fact{Reason: "/server_info: " + err.Error()}
+	case info.Config == nil:
+		id["engine_config"] = Fact{Reason: "/server_info has no vllm_config"}
+	default:
+		id["engine_config"] = Fact{Value: info.Config, Provenance: reported}
+	}
+	// What a log may print of them is no interface, and is never parsed.
+	for _, part := range []string{"compilation_seconds", "graph_capture_seconds", "weight_load_seconds"} {
+		id[part] = Fact{Reason: "no stable interface of the engine says it"}
 	}
 	return id
 }

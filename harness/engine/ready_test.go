@@ -161,6 +161,6 @@ func TestEachLookHasAConnectionOfItsOwn(t *testing.T) {
 	defer h.Close()
 	g.Expect(engine.AwaitReady(t.Context(), server{url: h.URL}, engine.ReadyOptions{Poll: time.Millisecond})).To(Succeed())
 	engine.Ask(t.Context(), h.URL)
-	g.Expect(opened.Load()).To(Equal(int64(5)))
+	g.Expect(opened.Load()).To(Equal(int64(6)))
 	g.Eventually(open.Load).Should(BeZero())
 }

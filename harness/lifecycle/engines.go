@@ -23,10 +23,10 @@ type Launcher interface {
 // place of the schedule. prompts are the workload's, in order: an emulated
 // model has a declared length for each. root is the project's folder, below
 // which images are built from.
-func NewEngine(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []string, root string) (Launcher, error) {
+func NewEngine(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []string, root string, options ...Option) (Launcher, error) {
 	switch e := arm.Engine; {
 	case e.Emulated != nil:
-		return newEmulated(p, arm, place, prompts)
+		return newEmulated(p, arm, place, prompts, options)
 	case e.Container != nil:
 		return newContainer(e.Container, root), nil
 	case e.Process != nil:
@@ -52,7 +52,7 @@ func newContainer(c *plan.Container, root string) Launcher {
 	return container.New(config)
 }
 
-func newEmulated(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []string) (Launcher, error) {
+func newEmulated(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []string, options []Option) (Launcher, error) {
 	parameters, ok := scheduler.Sets()[arm.Engine.Emulated.Parameters]
 	if !ok {
 		return nil, fmt.Errorf("there is no parameter set %q", arm.Engine.Emulated.Parameters)
@@ -66,5 +66,17 @@ func newEmulated(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []str
 		c.Finish = c.Finish || f.Kind == plan.FaultIgnoreDisconnect
 		c.Faults = append(c.Faults, emulated.Fault{Kind: f.Kind, Requests: f.Requests, After: f.After, For: f.For.D(), Status: f.Status})
 	}
+	for _, o := range options {
+		o(&c)
+	}
 	return emulated.New(c), nil
+}
+
+// Option changes an emulated server; other engines are what they are.
+type Option func(*emulated.Config)
+
+// WithAnswers makes an emulated server know the right answers to the prompts,
+// in their order.
+func WithAnswers(answers []string) Option {
+	return func(c *emulated.Config) { c.Answers = answers }
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"assay/harness/engine"
 	"assay/harness/plan"
 	"assay/harness/record"
+	"assay/harness/telemetry"
 )
 
 // Config is what one lifecycle is made of.
@@ -25,6 +27,12 @@ type Config struct {
 	Scale    float64       // the plan's time_scale
 	LogDir   string        // where the server's log goes
 	Redact   *Redactor
+	// Undisturbed asks the server who it is when its work is done, just before
+	// it is stopped, and not between its readiness and its first request: in a
+	// crossover that time counts.
+	Undisturbed bool
+	// Caches are the states that the plan declares; nil: none.
+	Caches *plan.Caches
 }
 
 // Lifecycle is a server between its invocation and its removal. Start makes
@@ -38,6 +46,7 @@ type Lifecycle struct {
 	mu       sync.Mutex
 	moments  map[engine.Phase]engine.Moment
 	identity engine.Identity
+	caches   map[string]record.Fact
 	err      error
 	stopped  bool
 	record   record.Lifecycle
@@ -75,8 +84,31 @@ func Start(ctx context.Context, c Config) (*Lifecycle, error) {
 	}); err != nil {
 		return l, l.fail(fmt.Errorf("%s did not get ready within %s: %w%s", c.Arm.Name, c.Timeouts.Ready, err, l.lastLines(err)))
 	}
-	l.identity = server.Identity(ctx)
+	if !c.Undisturbed {
+		l.ask(ctx)
+	}
 	return l, nil
+}
+
+// ask keeps what the server says of itself.
+func (l *Lifecycle) ask(ctx context.Context) {
+	l.identity = l.server.Identity(ctx)
+	l.caches = caches(l.config)
+	path := *l.config.Arm.Engine.Metrics
+	if path == "" || l.config.Arm.Engine.Emulated != nil {
+		return
+	}
+	var prepare []func(*http.Request)
+	if keyed, ok := l.server.(engine.Keyed); ok {
+		prepare = append(prepare, keyed.Authorize)
+	}
+	if on, ok := telemetry.PrefixCaching(ctx, l.server.URL()+path, prepare...); ok {
+		value := "off"
+		if on {
+			value = "on"
+		}
+		l.caches["prefix"] = record.Fact{Value: value, Provenance: record.EngineReported}
+	}
 }
 
 // lastLines is what the server printed last, unless the error has it already.
@@ -175,6 +207,8 @@ func (l *Lifecycle) Stop(ctx context.Context) (record.Lifecycle, error) {
 	died := l.Died()
 	if died != nil {
 		_ = l.fail(died)
+	} else if l.config.Undisturbed && l.server != nil {
+		l.ask(ctx)
 	}
 	l.mark(engine.Moment{Phase: engine.StopRequested, At: time.Now(), Provenance: string(record.ClientObserved)})
 	var stopErr error
@@ -224,7 +258,10 @@ func (l *Lifecycle) toRecord(log *record.Log) record.Lifecycle {
 		Number: c.Place.Number, Executed: c.Executed, Pair: c.Place.Pair, Position: c.Place.Position,
 		Arm: c.Arm.Name, Engine: c.Arm.Engine.Kind(), Status: "ran",
 		Anchor: l.clock.Anchor().UTC().Format(time.RFC3339Nano), TimeScale: c.Scale,
-		Identity: map[string]record.Fact{}, Caches: caches(c.Arm.Engine), Log: log, Nulls: map[string]string{},
+		Lane: string(c.Place.Lane), Identity: map[string]record.Fact{}, Caches: l.caches, Log: log, Nulls: map[string]string{},
+	}
+	if r.Caches == nil {
+		r.Caches = caches(c) // the server was never asked
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -266,21 +303,30 @@ func (l *Lifecycle) toRecord(log *record.Log) record.Lifecycle {
 	return r
 }
 
-// caches is what a lifecycle's start found warm or cold, as declared by what
-// the engine is; what this machine can't tell is null with the reason.
-func caches(e plan.Engine) map[string]record.Fact {
+// caches is what a lifecycle's start found warm or cold: what the engine is by
+// itself, what the plan declares, and null with the reason where neither says
+// it.
+func caches(c Config) map[string]record.Fact {
 	unknown := record.Fact{Reason: "not checked: no stable interface says it"}
 	out := map[string]record.Fact{"page": unknown, "prefix": unknown}
-	switch e.Kind() {
+	switch c.Arm.Engine.Kind() {
 	case "container":
 		out["compile"] = record.Fact{Value: "fresh: inside the container, which is new", Provenance: record.Declared}
 		out["image"] = record.Fact{Value: "present before the start", Provenance: record.ClientObserved}
 	case "emulated":
-		out["page"] = record.Fact{Value: "none: emulated", Provenance: record.Emulated}
-		out["prefix"] = record.Fact{Value: "none: emulated", Provenance: record.Emulated}
-		out["compile"] = record.Fact{Value: "none: emulated", Provenance: record.Emulated}
+		for _, name := range []string{"page", "prefix", "compile"} {
+			out[name] = record.Fact{Value: "none: emulated", Provenance: record.Emulated}
+		}
+		return out
 	default:
 		out["compile"] = unknown
+	}
+	if d := c.Caches; d != nil {
+		for name, value := range map[string]string{"page": d.Page, "prefix": d.Prefix, "compile": d.Compile} {
+			if value != "unknown" {
+				out[name] = record.Fact{Value: value, Provenance: record.Declared}
+			}
+		}
 	}
 	return out
 }

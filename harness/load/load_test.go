@@ -122,6 +122,50 @@ func TestAWaveAccountsForEachOfItsRequests(t *testing.T) {
 	g.Expect(*w.ReleaseLag).To(Equal(lag))
 }
 
+func TestASequenceSendsTheNextWhenTheLastHasEnded(t *testing.T) {
+	g := NewWithT(t)
+	b, ended := burst(t, record.Settle{Rule: "none", Method: "none", Detail: "a fresh server"})
+	b.Wave = plan.Wave{Number: 1, Tier: 1, Repeat: 1, Requests: 4}
+	b.Place.Lane = plan.Fixed
+	w, requests := load.Sequence{Burst: b}.Release(t.Context())
+	g.Expect([]any{w.Status, w.Attempts, w.Requests, w.Lane}).To(Equal([]any{"ran", 4, 4, "fixed"}))
+	g.Expect(w.ReleaseLag).To(BeNil())
+	g.Expect(w.Nulls).To(HaveKey("release_lag_ns"))
+	p := record.Run{Requests: requests}.Of(w)
+	g.Expect(metric.Unaccounted(p)).To(BeEmpty())
+	g.Expect(p.Name).To(Equal("lifecycle 1 (a), fixed sequence"))
+	g.Expect(ended.Load()).To(Equal(int64(4)))
+	g.Expect(requests[0].ScheduledAt).To(Equal(*w.ReleasedAt))
+	for i, r := range requests {
+		g.Expect(metric.Broken(r)).To(BeEmpty())
+		g.Expect(r.Outcome).To(Equal([]record.Outcome{record.OK, record.HTTPError}[i%2]), "a failure ends nothing but itself")
+		if i > 0 {
+			g.Expect(r.ScheduledAt).To(BeNumerically(">=", requests[i-1].EndedAt))
+		}
+	}
+}
+
+func TestAStoppedSequenceKeepsItsAttempts(t *testing.T) {
+	g := NewWithT(t)
+	b, _ := burst(t, record.Settle{})
+	b.Wave = plan.Wave{Number: 1, Tier: 1, Repeat: 1, Requests: 4}
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	b.OnOutcome = func(record.Outcome) {
+		if n++; n == 2 {
+			cancel()
+		}
+	}
+	w, requests := load.Sequence{Burst: b}.Release(ctx)
+	g.Expect(w.Status).To(Equal("interrupted"))
+	g.Expect(requests).To(HaveLen(4))
+	g.Expect(requests[0].Outcome).To(Equal(record.OK))
+	for _, r := range requests[2:] {
+		g.Expect(r.Outcome).To(Equal(record.Cancelled))
+		g.Expect(metric.Broken(r)).To(BeEmpty())
+	}
+}
+
 func TestAWaveOntoABacklogIsMarked(t *testing.T) {
 	g := NewWithT(t)
 	one, zero := 1, 0

@@ -68,7 +68,7 @@ func (b Burst) Release(ctx context.Context) (record.Wave, []record.Request) {
 	ended.Wait()
 	facts := load.facts()
 	conversion := clock.Conversion{First: before, Last: b.Clock.Read()}
-	requests := b.decode(raws, conversion)
+	requests := b.decode(raws, func(int) *clock.Conversion { return &conversion })
 	return b.wave(ctx, releasedAt, conversion, facts, requests), requests
 }
 
@@ -91,8 +91,9 @@ func (b Burst) dial(ctx context.Context) []*client.Conn {
 	return conns
 }
 
-// decode makes the records. Everything here happens off the clock.
-func (b Burst) decode(raws []*client.Raw, conversion clock.Conversion) []record.Request {
+// decode makes the records, each with its own conversion. Everything here
+// happens off the clock.
+func (b Burst) decode(raws []*client.Raw, conversion func(i int) *clock.Conversion) []record.Request {
 	requests := make([]record.Request, len(raws))
 	for i, raw := range raws {
 		requests[i] = record.Request{
@@ -100,7 +101,7 @@ func (b Burst) decode(raws []*client.Raw, conversion clock.Conversion) []record.
 			Wave: b.Wave.Number, Tier: b.Wave.Tier, Repeat: b.Wave.Repeat, Warmup: b.Wave.Warmup,
 			Ordinal: i + 1, PromptID: b.Items[i].PromptID,
 		}
-		raw.Decode(&requests[i], &conversion)
+		raw.Decode(&requests[i], conversion(i))
 	}
 	return requests
 }
@@ -108,7 +109,7 @@ func (b Burst) decode(raws []*client.Raw, conversion clock.Conversion) []record.
 func (b Burst) wave(ctx context.Context, releasedAt int64, conversion clock.Conversion, load record.ClientLoad, requests []record.Request) record.Wave {
 	w := record.Wave{
 		Lifecycle: b.Place.Number, Arm: b.Place.Arm, Number: b.Wave.Number, Executed: b.Executed,
-		Tier: b.Wave.Tier, Repeat: b.Wave.Repeat, Warmup: b.Wave.Warmup, Status: "ran",
+		Tier: b.Wave.Tier, Repeat: b.Wave.Repeat, Warmup: b.Wave.Warmup, Lane: string(b.Place.Lane), Requests: b.Wave.Requests, Status: "ran",
 		Settle: &b.Settle, ReleasedAt: &releasedAt, Attempts: len(requests), Client: &load,
 		ClockReadings: &record.ClockReadings{
 			Before: record.ClockReading(conversion.First), After: record.ClockReading(conversion.Last), Stepped: conversion.Stepped(),
@@ -125,9 +126,13 @@ func (b Burst) wave(ctx context.Context, releasedAt int64, conversion clock.Conv
 	default:
 		w.Nulls["carry_over"] = "it was not seen whether the server was idle: " + b.Settle.Detail
 	}
-	if lag, ok := ReleaseLag(requests); ok {
+	lag, sent := ReleaseLag(requests)
+	switch {
+	case b.Wave.Requests > 0:
+		w.Nulls["release_lag_ns"] = "the requests of a sequence are not released together"
+	case sent:
 		w.ReleaseLag = &lag
-	} else {
+	default:
 		w.Nulls["release_lag_ns"] = "no request was sent"
 	}
 	if err := context.Cause(ctx); err != nil {

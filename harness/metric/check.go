@@ -42,13 +42,14 @@ func Check(p *plan.Plan, run record.Run) []Finding {
 	if err != nil {
 		return []Finding{{Code: "plan", Text: err.Error()}}
 	}
-	c := &checker{plan: p, schedule: p.Schedule(), run: run, planSum: frozen.SHA256}
-	c.scheduleSum = c.schedule.SHA256()
+	c := &checker{plan: p, schedule: Schedule(p, run), run: run, planSum: frozen.SHA256, scheduleSum: p.Schedule().SHA256()}
 	c.hashes()
 	c.lifecycles()
 	c.waves()
 	c.requests()
 	c.prompts()
+	c.invocations()
+	c.sameMakings()
 	return c.findings
 }
 
@@ -82,7 +83,13 @@ func (c *checker) byServer(r record.Request, code, format string, args ...any) {
 }
 
 func (c *checker) hashes() {
-	check := func(where, planSum, scheduleSum, schema, want string) {
+	check := func(where string, lifecycle int, planSum, scheduleSum, schema, want string) {
+		before := len(c.findings)
+		defer func() {
+			for i := range c.findings[before:] {
+				c.findings[before+i].lifecycle = lifecycle
+			}
+		}()
 		if planSum != c.planSum {
 			c.found("plan_sha256", where, "the record is of another plan: %.12s…, this one is %.12s…", planSum, c.planSum)
 		}
@@ -97,13 +104,13 @@ func (c *checker) hashes() {
 		c.found("plan_sha256", "environment", "it is of another plan: %.12s…, this one is %.12s…", got, c.planSum)
 	}
 	for _, l := range c.run.Lifecycles {
-		check(fmt.Sprintf("lifecycle %d", l.Number), l.PlanSHA256, l.ScheduleSHA256, l.Schema, record.LifecycleSchema)
+		check(fmt.Sprintf("lifecycle %d", l.Number), l.Number, l.PlanSHA256, l.ScheduleSHA256, l.Schema, record.LifecycleSchema)
 	}
 	for _, w := range c.run.Waves {
-		check(whereWave(w.Lifecycle, w.Number), w.PlanSHA256, w.ScheduleSHA256, w.Schema, record.WaveSchema)
+		check(whereWave(w.Lifecycle, w.Number), w.Lifecycle, w.PlanSHA256, w.ScheduleSHA256, w.Schema, record.WaveSchema)
 	}
 	for _, r := range c.run.Requests {
-		check(whereRequest(r), r.PlanSHA256, r.ScheduleSHA256, r.Schema, record.RequestSchema)
+		check(whereRequest(r), r.Lifecycle, r.PlanSHA256, r.ScheduleSHA256, r.Schema, record.RequestSchema)
 	}
 }
 
@@ -128,8 +135,9 @@ func (c *checker) lifecycles() {
 			continue
 		}
 		place := c.schedule.Lifecycles[l.Number-1]
-		if l.Arm != place.Arm || l.Pair != place.Pair || l.Position != place.Position {
-			c.found("schedule", where, "it is %s in pair %d at position %d, the schedule has %s in pair %d at position %d", l.Arm, l.Pair, l.Position, place.Arm, place.Pair, place.Position)
+		if l.Arm != place.Arm || l.Pair != place.Pair || l.Position != place.Position || l.Lane != string(place.Lane) {
+			c.found("schedule", where, "it is %s in pair %d at position %d%s, the schedule has %s in pair %d at position %d%s",
+				l.Arm, l.Pair, l.Position, inLane(l.Lane), place.Arm, place.Pair, place.Position, inLane(string(place.Lane)))
 		}
 		if arm := c.plan.Arm(l.Arm); arm != nil && l.Engine != arm.Engine.Kind() {
 			c.found("engine", where, "it ran on a %s, the plan has a %s", l.Engine, arm.Engine.Kind())
@@ -157,6 +165,14 @@ func (c *checker) lifecycles() {
 			c.found("schedule", fmt.Sprintf("lifecycle %d (%s)", place.Number, place.Arm), "it has %d records, and needs exactly one", n)
 		}
 	}
+}
+
+// inLane names a lane behind something else; a concurrency plan has one alone.
+func inLane(lane string) string {
+	if lane == "" {
+		return ""
+	}
+	return " in the " + lane + " lane"
 }
 
 // phases that follow one another wherever both were reached. An engine's own
@@ -278,9 +294,13 @@ func (c *checker) waves() {
 			c.inWave(w, "schedule", "the schedule has no such wave")
 			continue
 		}
-		if w.Tier != place.Tier || w.Repeat != place.Repeat || w.Warmup != place.Warmup || w.Arm != c.schedule.Lifecycles[w.Lifecycle-1].Arm {
+		l := c.schedule.Lifecycles[w.Lifecycle-1]
+		if w.Tier != place.Tier || w.Repeat != place.Repeat || w.Warmup != place.Warmup || w.Arm != l.Arm {
 			c.inWave(w, "schedule", "it is %s with %d clients, repeat %d; the schedule has %s with %d clients, repeat %d",
-				w.Arm, w.Tier, w.Repeat, c.schedule.Lifecycles[w.Lifecycle-1].Arm, place.Tier, place.Repeat)
+				w.Arm, w.Tier, w.Repeat, l.Arm, place.Tier, place.Repeat)
+		}
+		if w.Requests != place.Requests || w.Lane != string(l.Lane) {
+			c.inWave(w, "schedule", "it is a sequence of %d%s; the schedule has one of %d%s", w.Requests, inLane(w.Lane), place.Requests, inLane(string(l.Lane)))
 		}
 		c.explainedWave(w)
 		if w.Status == "not_selected" || w.Status == "not_run" {
@@ -396,7 +416,7 @@ func (c *checker) requests() {
 			continue
 		}
 		l := c.schedule.Lifecycles[r.Lifecycle-1]
-		if r.Arm != l.Arm || r.Pair != l.Pair || r.Position != l.Position || r.Tier != place.Tier || r.Repeat != place.Repeat || r.Warmup != place.Warmup || r.Lane != string(c.plan.Workload.Lane) {
+		if r.Arm != l.Arm || r.Pair != l.Pair || r.Position != l.Position || r.Tier != place.Tier || r.Repeat != place.Repeat || r.Warmup != place.Warmup || r.Lane != string(c.plan.Asked(l).Lane) {
 			c.inAttempt(r, "schedule", "its arm, pair, position, tier, repeat, warm-up or lane is not the schedule's")
 		}
 		for _, text := range Broken(r) {
@@ -414,10 +434,11 @@ func (c *checker) requests() {
 		if r.OutputTokens == nil {
 			continue
 		}
-		switch n, most := *r.OutputTokens, c.plan.Workload.MaxTokens; {
+		asked := c.plan.Asked(l)
+		switch n, most := *r.OutputTokens, asked.Tokens; {
 		case n > most:
 			c.byServer(r, "lane", "%d output tokens, and at most %d were asked for", n, most)
-		case c.plan.Workload.Lane == plan.Fixed && r.Outcome == record.OK && n != most:
+		case asked.Lane == plan.Fixed && r.Outcome == record.OK && n != most:
 			c.byServer(r, "lane", "%d output tokens in the fixed lane, which needs exactly %d", n, most)
 		}
 	}
@@ -437,6 +458,10 @@ func (c *checker) accounted(w record.Wave) {
 	}
 	if w.Attempts != len(p.Attempts) {
 		c.inWave(w, "incomplete", "the wave says %d attempts, and has %d", w.Attempts, len(p.Attempts))
+	}
+	if w.Requests > 0 {
+		c.sequence(w, p.Attempts)
+		return
 	}
 	var first, last *int64
 	for i := range p.Attempts {
@@ -459,6 +484,23 @@ func (c *checker) accounted(w record.Wave) {
 		c.inWave(w, "release_lag", "the wave has a release lag, and nothing was sent")
 	case first != nil && (w.ReleaseLag == nil || *w.ReleaseLag != *last-*first):
 		c.inWave(w, "release_lag", "the wave's release lag is not the time between its first and its last sent_at, %d ns", *last-*first)
+	}
+}
+
+// sequence checks that attempts followed one another: each scheduled when the
+// one before had ended, the first at the release.
+func (c *checker) sequence(w record.Wave, attempts []record.Request) {
+	if w.ReleaseLag != nil {
+		c.inWave(w, "release_lag", "a sequence has a release lag, and its requests are not released together")
+	}
+	attempts = slices.SortedFunc(slices.Values(attempts), func(a, b record.Request) int { return a.Ordinal - b.Ordinal })
+	for i, r := range attempts {
+		switch {
+		case i > 0 && r.Ordinal == attempts[i-1].Ordinal+1 && r.ScheduledAt < attempts[i-1].EndedAt:
+			c.inAttempt(r, "time", "it was scheduled at %d ns, before the one ahead of it had ended at %d ns", r.ScheduledAt, attempts[i-1].EndedAt)
+		case r.Ordinal == 1 && w.ReleasedAt != nil && r.ScheduledAt != *w.ReleasedAt:
+			c.inAttempt(r, "time", "it was scheduled at %d ns, and the sequence was released at %d ns", r.ScheduledAt, *w.ReleasedAt)
+		}
 	}
 }
 
@@ -654,6 +696,7 @@ func nulls(r record.Request, say func(string, ...any)) {
 func (c *checker) prompts() {
 	type key struct {
 		arm     string
+		lane    string
 		tier    int
 		warmup  bool
 		ordinal int
@@ -661,7 +704,7 @@ func (c *checker) prompts() {
 	input := map[key]record.Request{}
 	tokens := map[string]record.Request{}
 	for _, r := range c.run.Requests {
-		k := key{r.Arm, r.Tier, r.Warmup, r.Ordinal}
+		k := key{r.Arm, r.Lane, r.Tier, r.Warmup, r.Ordinal}
 		if first, ok := input[k]; ok && (first.PromptID != r.PromptID || first.InputSHA256 != r.InputSHA256) {
 			c.inAttempt(r, "prompts", "it was asked %s, and the same ordinal was asked %s in wave %d", r.PromptID, first.PromptID, first.Wave)
 		} else if !ok {
@@ -679,13 +722,13 @@ func (c *checker) prompts() {
 	}
 	said := map[key]bool{}
 	for _, r := range c.run.Requests {
-		k := key{r.Arm, r.Tier, r.Warmup, r.Ordinal}
+		k := key{r.Arm, r.Lane, r.Tier, r.Warmup, r.Ordinal}
 		if said[k] {
 			continue
 		}
 		said[k] = true
 		for _, arm := range c.plan.Arms {
-			other, ok := input[key{arm.Name, k.tier, k.warmup, k.ordinal}]
+			other, ok := input[key{arm.Name, k.lane, k.tier, k.warmup, k.ordinal}]
 			if ok && arm.Name > k.arm && other.PromptID != r.PromptID {
 				c.inAttempt(r, "prompts", "%s was asked %s, and %s was asked %s", k.arm, r.PromptID, arm.Name, other.PromptID)
 			}

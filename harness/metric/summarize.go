@@ -16,14 +16,13 @@ import (
 // never fails: what can't be computed is null with the reason, and what is
 // wrong with the records is in the validity.
 func Summarize(p *plan.Plan, run record.Run) Summary {
-	schedule := p.Schedule()
-	s := &summarizer{plan: p, schedule: schedule, run: run, provenance: record.Derived, found: map[[2]int][]Finding{}}
+	s := &summarizer{plan: p, schedule: Schedule(p, run), run: run, provenance: record.Derived, found: map[[2]int][]Finding{}, cut: abandonedPairs(run)}
 	if p.Emulated() {
 		s.provenance = record.Emulated
 	}
 	frozen, _ := plan.Freeze(p)
 	out := Summary{
-		Schema: SummarySchema, Contract: Contract, PlanSHA256: frozen.SHA256, ScheduleSHA256: schedule.SHA256(), Run: run.Environment.Run,
+		Schema: SummarySchema, Contract: Contract, PlanSHA256: frozen.SHA256, ScheduleSHA256: p.Schedule().SHA256(), Run: run.Environment.Run,
 		EnvironmentSHA256: environmentSHA256(run.Environment), Percentiles: PercentileType, Provenance: s.provenance, TimeScale: p.TimeScale, Status: s.status(),
 		Lifecycles: []Lifecycle{}, Waves: []Wave{}, Tiers: []Tier{},
 	}
@@ -34,6 +33,7 @@ func Summarize(p *plan.Plan, run record.Run) Summary {
 	for _, l := range run.Lifecycles {
 		out.Lifecycles = append(out.Lifecycles, s.lifecycle(l))
 	}
+	s.lifecycles = out.Lifecycles
 	for _, w := range run.Waves {
 		out.Waves = append(out.Waves, s.wave(w))
 	}
@@ -41,6 +41,7 @@ func Summarize(p *plan.Plan, run record.Run) Summary {
 	for _, tier := range p.Sweep.Tiers {
 		out.Tiers = append(out.Tiers, s.tier(tier))
 	}
+	out.Lanes, out.Cost, out.Invocations = s.lanes(findings), s.cost(), run.Environment.Invocations
 	out.Validity = s.validity(out, findings)
 	return out
 }
@@ -52,6 +53,8 @@ type summarizer struct {
 	provenance record.Provenance
 	found      map[[2]int][]Finding // by lifecycle and wave
 	waves      []Wave
+	lifecycles []Lifecycle
+	cut        map[int]record.Invocation // pairs that an interruption cut
 }
 
 // environmentSHA256 is the hash of an environment's canonical JSON, in hex. Its
@@ -76,6 +79,9 @@ func environmentSHA256(e record.Environment) string {
 func (s *summarizer) status() string {
 	status := "complete"
 	for _, w := range s.run.Waves {
+		if s.abandoned(w.Lifecycle) {
+			continue // it was gone on after it
+		}
 		switch w.Status {
 		case "interrupted", "not_run":
 			return "interrupted"
@@ -84,7 +90,7 @@ func (s *summarizer) status() string {
 		}
 	}
 	for _, l := range s.run.Lifecycles {
-		if l.Status == "interrupted" || l.Status == "not_run" {
+		if !s.abandoned(l.Number) && (l.Status == "interrupted" || l.Status == "not_run") {
 			return "interrupted"
 		}
 	}
@@ -123,10 +129,15 @@ func (s *summarizer) lifecycle(l record.Lifecycle) Lifecycle {
 		}
 		return s.value(s.seconds(float64(*at[to]-*at[from])), "s", 1, population)
 	}
-	return Lifecycle{
+	out := Lifecycle{
 		Number: l.Number, Executed: l.Executed, Arm: l.Arm, Status: l.Status,
 		Initialization: between("started", "ready"), RequestPhase: between("first_sent", "last_terminal"), Host: between("invoked", "removed"),
 	}
+	if l.Lane != "" {
+		sum := s.latencySum(l)
+		out.Pair, out.Lane, out.LatencySum = l.Pair, plan.Lane(l.Lane), &sum
+	}
+	return out
 }
 
 // CountsOf counts a population by outcome.
@@ -239,7 +250,9 @@ func (s *summarizer) client(w record.Wave, p record.Population, out *Wave) {
 	}
 	population = p.Name + ", attempts that were sent"
 	out.ReleaseLag = null("s", population, "nothing was sent")
-	if lag, sent := ReleaseLag(p.Attempts); sent > 0 {
+	if p.Wave != nil && p.Wave.Requests > 0 {
+		out.ReleaseLag.Reason = "the requests of a sequence are not released together"
+	} else if lag, sent := ReleaseLag(p.Attempts); sent > 0 {
 		out.ReleaseLag = measured(float64(lag)/1e9, "s", sent, population)
 	}
 }
@@ -300,6 +313,7 @@ func (s *summarizer) gates(w record.Wave, out Wave) Validity {
 		against("release_lag: the last request was sent %.3f ms after the first, the plan allows %s", *lag*1e3, gates.ReleaseLag)
 	}
 	switch {
+	case w.Requests > 0: // on a fresh server, which nothing was sent to before
 	case w.CarryOver == nil:
 		note("carry_over was not seen: %s", w.Nulls["carry_over"])
 	case *w.CarryOver && gates.CarryOver == "invalid":
@@ -626,10 +640,13 @@ func (s *summarizer) validity(out Summary, findings []Finding) Validity {
 		v.Reasons = append(v.Reasons, f.String())
 	}
 	for _, w := range out.Waves {
-		if w.Warmup || w.Status == "not_selected" {
+		if w.Warmup || w.Status == "not_selected" || s.abandoned(w.Lifecycle) {
 			continue // in no result
 		}
 		where := fmt.Sprintf("%s: %s", record.Clients(w.Tier), ofWave(w))
+		if s.plan.Pairing != nil {
+			where = fmt.Sprintf("lifecycle %d (%s): ", w.Lifecycle, w.Arm)
+		}
 		for _, r := range w.Validity.Reasons {
 			if !said[r] {
 				v.Reasons = append(v.Reasons, where+r)
@@ -647,6 +664,16 @@ func (s *summarizer) validity(out Summary, findings []Finding) Validity {
 			}
 			v.Reasons = append(v.Reasons, fmt.Sprintf("lifecycle %d (%s) failed: %s", l.Number, l.Arm, text))
 		}
+	}
+	for n, i := range s.run.Environment.Invocations {
+		text := fmt.Sprintf("invocation %d went on after lifecycle %d, cause %s", n+2, i.After, i.Cause)
+		if i.Abandoned > 0 {
+			text += fmt.Sprintf(": pair %d was abandoned", i.Abandoned)
+		}
+		if i.Added > 0 {
+			text += fmt.Sprintf(", pair %d was added", i.Added)
+		}
+		v.Notes = append(v.Notes, text)
 	}
 	switch out.Status {
 	case "interrupted":

@@ -138,6 +138,11 @@ type Lifecycle struct {
 	Initialization Value  `json:"initialization"` // started → ready
 	RequestPhase   Value  `json:"request_phase"`  // first sent → last terminal
 	Host           Value  `json:"host"`           // invoked → removed
+	// Of a crossover: the pair, the lane, and the sum of the sequence's
+	// latencies.
+	Pair       int       `json:"pair,omitempty"`
+	Lane       plan.Lane `json:"lane,omitempty"`
+	LatencySum *Value    `json:"latency_sum,omitempty"`
 }
 
 // Summary is every number of a run: summary.json.
@@ -158,6 +163,10 @@ type Summary struct {
 	Lifecycles        []Lifecycle       `json:"lifecycles"`
 	Waves             []Wave            `json:"waves"`
 	Tiers             []Tier            `json:"tiers"`
+	Lanes             []Lane            `json:"lanes,omitempty"` // of a crossover
+	Cost              *Cost             `json:"cost,omitempty"`  // where the plan declares a rate
+	// Invocations are those that went on with the run after an interruption.
+	Invocations []record.Invocation `json:"invocations,omitempty"`
 }
 
 // digits is how many significant digits a value keeps: far more than any

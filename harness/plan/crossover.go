@@ -92,6 +92,9 @@ func (l Lanes) Each() []Lane {
 	return out
 }
 
+// LaneLabel is the Ginkgo label of a lane: "lane:fixed".
+func LaneLabel(lane Lane) string { return "lane:" + string(lane) }
+
 // Sequence is a lane's, or nil.
 func (l Lanes) Sequence(lane Lane) *Sequence {
 	if lane == Fixed {
@@ -137,12 +140,40 @@ func (c *Pairing) lifecycles(seed uint64, baseline, candidate string) []Lifecycl
 	return out
 }
 
+// WithPair is the schedule with one more pair at its end, in place of a pair
+// that was interrupted: the same lane, in the same order.
+func (s Schedule) WithPair(abandoned int) Schedule {
+	out := Schedule{Lifecycles: slices.Clone(s.Lifecycles)}
+	last := 0
+	for _, l := range s.Lifecycles {
+		last = max(last, l.Pair)
+	}
+	for _, l := range s.Lifecycles {
+		if l.Pair == abandoned {
+			l.Number, l.Pair = len(out.Lifecycles)+1, last+1
+			out.Lifecycles = append(out.Lifecycles, l)
+		}
+	}
+	return out
+}
+
 // PairsOf are the numbers of a lane's pairs in a schedule, in its order.
 func (s Schedule) PairsOf(lane Lane) []int {
 	var out []int
 	for _, l := range s.Lifecycles {
 		if l.Lane == lane && !slices.Contains(out, l.Pair) {
 			out = append(out, l.Pair)
+		}
+	}
+	return out
+}
+
+// ClaimsOf are the claims of the plan that are over a lane.
+func (p *Plan) ClaimsOf(lane Lane) []Claim {
+	var out []Claim
+	for _, c := range p.Claims {
+		if c == ClaimOutputIdentical || c == ClaimEqualTokenCount && lane == Fixed || c == ClaimNaturalQuality && lane == Natural {
+			out = append(out, c)
 		}
 	}
 	return out

@@ -7,7 +7,7 @@ import "time"
 var FaultKinds = []string{
 	FaultRefuse, FaultStallBefore, FaultStallAfter, FaultCut, FaultReset, FaultErrorEvent, FaultMalformed,
 	FaultSlowHeaders, FaultWrongUsage, FaultExit, FaultHTTPStatus, FaultNoDone, FaultOtherText, FaultIgnoreDisconnect,
-	FaultMissingDone, FaultNoFinish, FaultRepeatToken,
+	FaultMissingDone, FaultNoFinish, FaultRepeatToken, FaultWrongAnswer, FaultShortAnswer,
 }
 
 // The faults, by the names that plans use.
@@ -31,6 +31,8 @@ const (
 	FaultMissingDone      = "missing_done"     // a finish reason, and no [DONE]
 	FaultNoFinish         = "no_finish_reason" // [DONE], and no finish reason
 	FaultRepeatToken      = "repeat_token"     // one token twice
+	FaultWrongAnswer      = "wrong_answer"     // without the right answer, where the server knows it
+	FaultShortAnswer      = "short_answer"     // one token fewer than were forced
 )
 
 // fill writes the defaults into a plan, so that a frozen one leaves nothing to

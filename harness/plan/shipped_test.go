@@ -12,6 +12,9 @@ import (
 func TestEveryShippedPlanLoadsAndFreezesToAFixedPoint(t *testing.T) {
 	files, err := filepath.Glob("../../suites/*/plans/*.yaml")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	named, err := filepath.Glob("../../suites/*/plans/named/*.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	files = append(files, named...)
 	NewWithT(t).Expect(len(files)).To(BeNumerically(">=", 4))
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -58,7 +58,10 @@ func (p Population) String() string { return fmt.Sprintf("%s (n = %d)", p.Name, 
 
 // Of is one wave's attempts.
 func (run Run) Of(w Wave) Population {
-	p := Population{Name: fmt.Sprintf("lifecycle %d (%s), %s, repeat %d", w.Lifecycle, w.Arm, Clients(w.Tier), w.Repeat), Scheduled: w.Tier, Wave: &w}
+	p := Population{Name: fmt.Sprintf("lifecycle %d (%s), %s, repeat %d", w.Lifecycle, w.Arm, Clients(w.Tier), w.Repeat), Scheduled: w.Scheduled(), Wave: &w}
+	if w.Requests > 0 {
+		p.Name = fmt.Sprintf("lifecycle %d (%s), %s sequence", w.Lifecycle, w.Arm, w.Lane)
+	}
 	for _, r := range run.Requests {
 		if r.Lifecycle == w.Lifecycle && r.Wave == w.Number {
 			p.Attempts = append(p.Attempts, r)
@@ -73,11 +76,27 @@ func (run Run) At(arm string, tier int) Population {
 	p := Population{Name: fmt.Sprintf("%s, %s", arm, Clients(tier))}
 	for _, w := range run.Waves {
 		if w.Arm == arm && w.Tier == tier && !w.Warmup && w.Status != "not_selected" {
-			p.Scheduled += w.Tier
+			p.Scheduled += w.Scheduled()
 		}
 	}
 	for _, r := range run.Requests {
 		if r.Arm == arm && r.Tier == tier && !r.Warmup {
+			p.Attempts = append(p.Attempts, r)
+		}
+	}
+	return p
+}
+
+// InLane is an arm's recorded attempts in a lane, over all of its lifecycles.
+func (run Run) InLane(arm, lane string) Population {
+	p := Population{Name: fmt.Sprintf("%s, %s lane", arm, lane)}
+	for _, w := range run.Waves {
+		if w.Arm == arm && w.Lane == lane && w.Status != "not_selected" {
+			p.Scheduled += w.Scheduled()
+		}
+	}
+	for _, r := range run.Requests {
+		if r.Arm == arm && r.Lane == lane {
 			p.Attempts = append(p.Attempts, r)
 		}
 	}

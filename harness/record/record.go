@@ -174,7 +174,7 @@ type ClientLoad struct {
 	Goroutines int   `json:"goroutines"` // at release
 }
 
-// Wave is one burst: a line of waves.jsonl.
+// Wave is one burst, or one sequence: a line of waves.jsonl.
 type Wave struct {
 	Schema         string `json:"schema"`
 	PlanSHA256     string `json:"plan_sha256"`
@@ -188,6 +188,8 @@ type Wave struct {
 	Tier      int    `json:"tier"`
 	Repeat    int    `json:"repeat"`
 	Warmup    bool   `json:"warmup"`
+	Lane      string `json:"lane,omitempty"`     // of a crossover
+	Requests  int    `json:"requests,omitempty"` // of a sequence, one after the other; 0 is a burst
 
 	// Status: "ran", "interrupted" (the run was stopped inside it), "not_run"
 	// (its lifecycle had no server for it, or the run was stopped before it)
@@ -204,6 +206,9 @@ type Wave struct {
 	Client        *ClientLoad       `json:"client"`
 	Nulls         map[string]string `json:"nulls"`
 }
+
+// Scheduled is how many attempts the schedule has for the wave.
+func (w Wave) Scheduled() int { return max(w.Tier, w.Requests) }
 
 // ClockReadings are the bracketed readings around a wave.
 type ClockReadings struct {
@@ -257,7 +262,8 @@ type Lifecycle struct {
 	Pair     int    `json:"pair"`
 	Position int    `json:"position"`
 	Arm      string `json:"arm"`
-	Engine   string `json:"engine"` // container, process, endpoint, emulated
+	Lane     string `json:"lane,omitempty"` // of a crossover
+	Engine   string `json:"engine"`         // container, process, endpoint, emulated
 
 	// Status: "ran", "failed" (never ready, or died), "interrupted", "not_run"
 	// (the run was stopped before it) or "not_selected".
@@ -302,6 +308,22 @@ type Environment struct {
 	Selection     string            `json:"selection"`
 	Substitutions map[string]string `json:"substitutions"` // what each ${VAR} stood for, redacted
 	Facts         map[string]Fact   `json:"facts"`         // kernel, cpu, memory, go, revision, clock source, …
+	// Invocations are those that went on with the run after it was interrupted,
+	// in their order; none in most runs.
+	Invocations []Invocation `json:"invocations,omitempty"`
+}
+
+// Invocation is a later start of the same run, which went on after the last
+// complete lifecycle.
+type Invocation struct {
+	StartedAt string `json:"started_at"` // RFC 3339, UTC
+	Cause     string `json:"cause"`      // one that the plan lists, as the operator declared it
+	After     int    `json:"after"`      // number of the last lifecycle that had a record by then
+	// Abandoned is the pair that the interruption cut, Added the one that was
+	// added for it; 0: none.
+	Abandoned int             `json:"abandoned_pair"`
+	Added     int             `json:"added_pair"`
+	Facts     map[string]Fact `json:"facts"`
 }
 
 // Run is all the evidence of one run, as read back from a bundle or as kept

@@ -19,6 +19,7 @@ const (
 	runningGauge     = "vllm:num_requests_running"
 	waitingGauge     = "vllm:num_requests_waiting"
 	generatedCounter = "vllm:generation_tokens_total"
+	cacheConfig      = "vllm:cache_config_info" // a gauge whose labels are the configuration
 )
 
 // Gauges is one look at an engine's own account of its load. A nil field is
@@ -47,33 +48,59 @@ const patience = 10 * time.Second
 // key. It is an error if the page lacks one of the two queues' gauges, or has
 // no number there, since then the engine does not say whether it is idle.
 func ReadGauges(ctx context.Context, url string, prepare ...func(*http.Request)) (Gauges, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	families, err := read(ctx, url, prepare)
 	if err != nil {
 		return Gauges{}, err
-	}
-	for _, p := range prepare {
-		p(request)
-	}
-	response, err := direct().Do(request)
-	if err != nil {
-		return Gauges{}, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return Gauges{}, fmt.Errorf("%s answered %s: no engine metrics there", url, response.Status)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(io.LimitReader(response.Body, maxPage))
-	if err != nil {
-		return Gauges{}, fmt.Errorf("%s is no Prometheus page: %w", url, err)
 	}
 	g := Gauges{Running: sum(families[runningGauge]), Waiting: sum(families[waitingGauge]), Generated: sum(families[generatedCounter])}
 	if g.Running == nil || g.Waiting == nil {
 		return g, fmt.Errorf("%s has no %s or no %s, or no number there", url, runningGauge, waitingGauge)
 	}
 	return g, nil
+}
+
+// PrefixCaching is whether the engine shares the computation of prompts that
+// begin alike, as it says itself on its page; ok is false where it does not.
+func PrefixCaching(ctx context.Context, url string, prepare ...func(*http.Request)) (on, ok bool) {
+	families, err := read(ctx, url, prepare)
+	if err != nil {
+		return false, false
+	}
+	for _, m := range families[cacheConfig].GetMetric() {
+		for _, label := range m.GetLabel() {
+			if label.GetName() == "enable_prefix_caching" {
+				return label.GetValue() == "True", true
+			}
+		}
+	}
+	return false, false
+}
+
+// read fetches a Prometheus page.
+func read(ctx context.Context, url string, prepare []func(*http.Request)) (map[string]*dto.MetricFamily, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range prepare {
+		p(request)
+	}
+	response, err := direct().Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s: no engine metrics there", url, response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(io.LimitReader(response.Body, maxPage))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no Prometheus page: %w", url, err)
+	}
+	return families, nil
 }
 
 // direct is a client that reaches the server it is told, and no other.

@@ -49,6 +49,15 @@ func newExperiment(file, filter string) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
+	if *resumeFlag != "" {
+		dir, err := atRoot(*resumeFlag)
+		if err != nil {
+			return nil, err
+		}
+		if err := run.Resume(dir, *causeFlag); err != nil {
+			return nil, err
+		}
+	}
 	e := &Experiment{Run: run}
 	for _, t := range p.Sweep.Tiers {
 		e.Tiers = append(e.Tiers, Tier{Clients: t, label: p.TierLabel(t)})
@@ -59,14 +68,29 @@ func newExperiment(file, filter string) (*Experiment, error) {
 // Labels are the plan's own: "cpu", "gpu", "emulated".
 func (e *Experiment) Labels() ginkgo.Labels { return ginkgo.Label(e.Plan.Labels...) }
 
-// AnyTier are the labels of all tiers, for a spec that judges whatever ran.
+// AnyTier are the labels of all tiers or lanes, for a spec that judges whatever
+// ran.
 func (e *Experiment) AnyTier() ginkgo.Labels {
 	var all ginkgo.Labels
 	for _, t := range e.Tiers {
 		all = append(all, t.Labels()...)
 	}
+	for _, lane := range e.Lanes() {
+		all = append(all, LaneLabels(lane)...)
+	}
 	return all
 }
+
+// Lanes are a crossover's.
+func (e *Experiment) Lanes() []plan.Lane {
+	if e.Plan.Pairing == nil {
+		return nil
+	}
+	return e.Plan.Pairing.Lanes.Each()
+}
+
+// LaneLabels are a lane's Ginkgo labels: "lane:fixed".
+func LaneLabels(lane plan.Lane) ginkgo.Labels { return ginkgo.Label(plan.LaneLabel(lane)) }
 
 // overhead is what a node's own deadline allows beyond what the plan declares,
 // so that the plan's deadlines are the ones that are met.
@@ -155,8 +179,11 @@ func (w Wave) String() string { return w.experiment.describe(w.wave) }
 // Labels are its tier's; a warm-up belongs to every tier, since a tier that is
 // run alone must find the server as the whole run does.
 func (w Wave) Labels() ginkgo.Labels {
-	if w.wave.Warmup {
+	switch {
+	case w.wave.Warmup:
 		return w.experiment.AnyTier()
+	case w.wave.Requests > 0:
+		return LaneLabels(w.place.Lane)
 	}
 	return ginkgo.Label(w.experiment.Plan.TierLabel(w.wave.Tier))
 }
@@ -164,7 +191,8 @@ func (w Wave) Labels() ginkgo.Labels {
 // Timeout is the time limit on the wave's spec.
 func (w Wave) Timeout() ginkgo.NodeTimeout {
 	t := w.experiment.timeouts()
-	return ginkgo.NodeTimeout(w.experiment.settleLimit() + t.Connect.D() + t.Request.D() + overhead)
+	requests := time.Duration(max(1, w.wave.Requests)) // that follow one another
+	return ginkgo.NodeTimeout(w.experiment.settleLimit() + requests*(t.Connect.D()+t.Request.D()) + overhead)
 }
 
 // Run settles the server, releases the wave, and returns its attempts once

@@ -11,6 +11,9 @@ import (
 var (
 	planFlag = flag.String("plan", "", "run this plan in place of the suite's own; a suite of another experiment leaves it alone")
 	outFlag  = flag.String("out", "", "put the bundles here, a folder for each plan (default out/<plan>-<UTC time>)")
+
+	resumeFlag = flag.String("resume", "", "go on with the interrupted run in this directory, after its last complete lifecycle; -plan names its plan")
+	causeFlag  = flag.String("cause", "operator", "why that run was interrupted, one of the plan's resume.causes")
 )
 
 // moduleRoot is the folder with the go.mod above the current folder. Ginkgo

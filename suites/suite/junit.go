@@ -14,6 +14,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"assay/claim"
+	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/reports"
 )
@@ -112,6 +113,15 @@ func (e *Experiment) addProperties(path string) error {
 		return err
 	}
 	return record.WriteFile(path, append([]byte(xml.Header), append(data, '\n')...))
+}
+
+// LaneVerdicts are [Experiment.Verdicts] of a lane.
+func (e *Experiment) LaneVerdicts(lane plan.Lane) []string {
+	var lines []string
+	for _, c := range e.Evidence().Claims.InLane(lane) {
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", c.Claim, c.Verdict, c.Observation))
+	}
+	return lines
 }
 
 // Verdicts are short lines for the report entries of the judging specs, which

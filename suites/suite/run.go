@@ -19,7 +19,6 @@ import (
 	"assay/harness/record"
 	"assay/harness/telemetry"
 	"assay/reports"
-	"assay/workloads"
 )
 
 // Run is one plan being run: its lifecycles and waves, one after the other, and
@@ -39,12 +38,13 @@ type Run struct {
 	dir      string
 	store    *record.Store
 	redact   *lifecycle.Redactor
-	prompts  []workloads.Prompt
+	asks     asks
 
 	started   int // lifecycles so far
 	current   *running
 	kept      record.Run     // what the store holds
 	unstarted map[int]string // why a lifecycle's engine was not launched
+	resumed   *resumption    // what the run goes on from; nil: from nothing
 	stopped   string         // why the run as a whole was stopped; empty: it was not
 	broken    error          // why evidence could not be kept; nil: it could
 	finished  bool
@@ -85,15 +85,18 @@ func (r *Run) Begin(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if r.prompts, err = workloads.Set(r.Plan.Workload.Prompts); err != nil {
+	if r.asks, err = newAsks(r.Plan); err != nil {
 		return err
 	}
+	r.redact = lifecycle.NewRedactor(r.Plan.Secrets(os.LookupEnv)...)
+	if r.expanded = expanded; r.resumed != nil {
+		return r.reopen(ctx)
+	}
 	now := time.Now().UTC()
-	r.expanded, r.name, r.dir = expanded, r.Plan.Name+"-"+now.Format("20060102T150405Z"), dir
+	r.name, r.dir = r.Plan.Name+"-"+now.Format("20060102T150405Z"), dir
 	if dir == "" {
 		r.dir = filepath.Join(r.root, "out", r.name)
 	}
-	r.redact = lifecycle.NewRedactor(r.Plan.Secrets(os.LookupEnv)...)
 	for name, value := range substitutions {
 		substitutions[name] = r.redact.Redact(value)
 	}
@@ -114,7 +117,7 @@ func (r *Run) Dir() string { return r.dir }
 // The error wraps [engine.ErrUnavailable] if this machine lacks something.
 func (r *Run) Start(ctx context.Context, place plan.Lifecycle) error {
 	arm := *r.expanded.Arm(place.Arm)
-	made, err := lifecycle.NewEngine(r.expanded, arm, place, texts(r.prompts), r.root)
+	made, err := lifecycle.NewEngine(r.expanded, arm, place, r.asks.texts(place.Lane), r.root, lifecycle.WithAnswers(r.asks.answers(place.Lane)))
 	if err == nil {
 		err = errors.Join(made.Check(ctx), environment.Enough(r.largestWave()))
 	}
@@ -126,7 +129,8 @@ func (r *Run) Start(ctx context.Context, place plan.Lifecycle) error {
 	r.progress.lifecycle(r.Place(place) + ": starting")
 	l, err := lifecycle.Start(ctx, lifecycle.Config{
 		Run: r.name, Place: place, Executed: r.started, Arm: arm, Engine: made, Timeouts: r.timeouts(), Scale: r.Plan.TimeScale,
-		LogDir: filepath.Join(r.dir, record.LogsDir), Redact: r.redact,
+		LogDir: filepath.Join(r.dir, record.LogsDir), Redact: r.redact, Undisturbed: r.Plan.Pairing != nil,
+		Caches: r.caches(),
 	})
 	r.current = &running{place: place, arm: arm, lifecycle: l, client: client.New()}
 	if err == nil {
@@ -142,23 +146,27 @@ func (r *Run) Start(ctx context.Context, place plan.Lifecycle) error {
 // sorts sibling containers made on one line by their text, keeps the order.
 func (r *Run) Place(l plan.Lifecycle) string {
 	width := len(fmt.Sprint(len(r.Schedule.Lifecycles)))
-	return fmt.Sprintf("%0*d of %d: %s", width, l.Number, len(r.Schedule.Lifecycles), l.Arm)
-}
-
-func texts(prompts []workloads.Prompt) []string {
-	out := make([]string, len(prompts))
-	for i, p := range prompts {
-		out[i] = p.Text
+	name := fmt.Sprintf("%0*d of %d: %s", width, l.Number, len(r.Schedule.Lifecycles), l.Arm)
+	if l.Lane != "" {
+		name += ", " + string(l.Lane) + " lane"
 	}
-	return out
+	return name
 }
 
 func (r *Run) largestWave() int {
-	n := 0
+	n := 1
 	for _, t := range r.Plan.Sweep.Tiers {
 		n = max(n, t)
 	}
 	return n
+}
+
+// caches are the states that a crossover plan declares.
+func (r *Run) caches() *plan.Caches {
+	if r.Plan.Pairing == nil {
+		return nil
+	}
+	return &r.Plan.Pairing.Caches
 }
 
 // timeouts are the plan's, in this machine's time.
@@ -181,19 +189,19 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 	if r.broken != nil {
 		return record.Population{}, fmt.Errorf("nothing more is run, since it could not be kept: %w", r.broken)
 	}
-	items, err := r.items(wave, c.arm)
+	items, err := r.items(place, wave, c.arm)
 	if err != nil {
 		return record.Population{}, err
 	}
 	c.waves++
 	r.progress.wave(r.Place(place)+": "+r.describe(wave), len(items))
-	settled := load.Settle(ctx, c.lifecycle.Clock(), r.idleness(c))
-	kept, requests := load.Burst{
-		Place: place, Wave: wave, Executed: c.waves, Lane: r.Plan.Workload.Lane,
+	kept, requests := r.release(ctx, load.Burst{
+		Place: place, Wave: wave, Executed: c.waves, Lane: r.Plan.Asked(place).Lane,
 		Client: c.client, Target: c.target, Items: items,
 		Connect: r.Plan.Scaled(r.Plan.Timeouts.Connect), Timeout: r.Plan.Scaled(r.Plan.Timeouts.Request),
-		Clock: c.lifecycle.Clock(), Settle: settled, OnOutcome: r.progress.ended,
-	}.Release(ctx)
+		Clock: c.lifecycle.Clock(), OnOutcome: r.progress.ended,
+	})
+	r.asks.evaluate(r.Plan, requests)
 	c.abandoned = load.Abandoned(requests)
 	if kept.Status == "interrupted" {
 		r.stopped = kept.Reason
@@ -208,11 +216,27 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 	return record.Run{Requests: requests}.Of(kept), err
 }
 
-func (r *Run) describe(w plan.Wave) string {
-	if w.Warmup {
-		return fmt.Sprintf("warm-up request %d", w.Repeat)
+// release settles the server and releases a burst, or a sequence on a server
+// that is fresh.
+func (r *Run) release(ctx context.Context, b load.Burst) (record.Wave, []record.Request) {
+	if b.Wave.Requests > 0 {
+		now := b.Clock.Now()
+		b.Settle = record.Settle{Rule: "none", Method: "none", From: now, Until: now, Detail: "the server is fresh, and nothing was sent to it before"}
+		return load.Sequence{Burst: b}.Release(ctx)
 	}
-	return fmt.Sprintf("%s, repeat %d of %d", record.Clients(w.Tier), w.Repeat, r.Plan.Sweep.Repeats)
+	b.Settle = load.Settle(ctx, b.Clock, r.idleness(r.current))
+	return b.Release(ctx)
+}
+
+func (r *Run) describe(w plan.Wave) string {
+	switch {
+	case w.Warmup:
+		return fmt.Sprintf("warm-up request %d", w.Repeat)
+	case w.Requests > 0:
+		return fmt.Sprintf("the sequence of %d", w.Requests)
+	default:
+		return fmt.Sprintf("%s, repeat %d of %d", record.Clients(w.Tier), w.Repeat, r.Plan.Sweep.Repeats)
+	}
 }
 
 func (r *Run) settleLimit() time.Duration {
@@ -239,22 +263,23 @@ func (r *Run) idleness(c *running) load.Idleness {
 	return i
 }
 
-// items are a wave's requests: the set's prompts over and over by ordinal, the
-// same in every wave and in both arms.
-func (r *Run) items(w plan.Wave, arm plan.Arm) ([]load.Item, error) {
+// items are a wave's requests: the prompts over and over by ordinal, the same
+// in every wave of a lane and in both arms.
+func (r *Run) items(place plan.Lifecycle, w plan.Wave, arm plan.Arm) ([]load.Item, error) {
+	asked := r.Plan.Asked(place)
 	var items []load.Item
-	for ordinal := 1; ordinal <= w.Tier; ordinal++ {
-		prompt := workloads.For(r.prompts, ordinal)
+	for ordinal := 1; ordinal <= w.Attempts(); ordinal++ {
+		id, text := r.asks.at(place.Lane, ordinal)
 		request, err := client.NewChatRequest(client.ChatParams{
-			Model: r.Plan.Model.ServedAs, Messages: []client.Message{{Role: "user", Content: prompt.Text}},
-			MaxTokens: r.Plan.Workload.MaxTokens, Temperature: r.Plan.Workload.Temperature, Seed: r.Plan.Seed,
+			Model: r.Plan.Model.ServedAs, Messages: []client.Message{{Role: "user", Content: text}},
+			MaxTokens: asked.Tokens, Temperature: r.Plan.Temperature(), Seed: r.Plan.Seed,
 			TopP: r.Plan.Sampling.TopP, RepetitionPenalty: r.Plan.Sampling.RepetitionPenalty,
-			Exact: r.Plan.Workload.Lane == plan.Fixed, TokenIDs: *arm.TokenIDs,
+			Exact: asked.Lane == plan.Fixed, TokenIDs: *arm.TokenIDs,
 		})
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, load.Item{PromptID: prompt.ID, Request: request})
+		items = append(items, load.Item{PromptID: id, Request: request})
 	}
 	return items, nil
 }
@@ -321,6 +346,7 @@ func (r *Run) keepAbsent(place plan.Lifecycle, status, reason string) error {
 		}
 		kept, _, appendErr := r.store.AppendWave(record.Wave{
 			Lifecycle: place.Number, Arm: place.Arm, Number: w.Number, Tier: w.Tier, Repeat: w.Repeat, Warmup: w.Warmup,
+			Lane: string(place.Lane), Requests: w.Requests,
 			Status: status, Reason: reason, Nulls: load.AbsentNulls(reason),
 		}, nil)
 		r.kept.Waves = append(r.kept.Waves, kept)
@@ -360,12 +386,18 @@ func (r *Run) absent(place plan.Lifecycle) error {
 	} else if r.selection == "" {
 		status, reason = "not_run", "the run ended before it"
 	}
-	return errors.Join(r.keepAbsent(place, status, reason), r.keep(record.Lifecycle{
-		Number: place.Number, Pair: place.Pair, Position: place.Position, Arm: place.Arm, Engine: r.Plan.Arm(place.Arm).Engine.Kind(),
+	return errors.Join(r.keepAbsent(place, status, reason), r.keep(r.absentLifecycle(place, status, reason, 0)))
+}
+
+// absentLifecycle is the record of one of which nothing was seen.
+func (r *Run) absentLifecycle(place plan.Lifecycle, status, reason string, executed int) record.Lifecycle {
+	return record.Lifecycle{
+		Executed: executed,
+		Number:   place.Number, Pair: place.Pair, Position: place.Position, Arm: place.Arm, Lane: string(place.Lane), Engine: r.Plan.Arm(place.Arm).Engine.Kind(),
 		Status: status, Error: reason, TimeScale: r.Plan.TimeScale,
 		Moments: []record.Moment{}, Identity: map[string]record.Fact{}, Caches: map[string]record.Fact{},
 		Nulls: map[string]string{"exit": reason, "log": reason, "identity": reason},
-	}))
+	}
 }
 
 // Seal closes the records and writes the sums, last of all. A bundle is sealed
@@ -381,7 +413,7 @@ func (r *Run) All(ctx context.Context, dir string) (reports.Bundle, error) {
 		return reports.Bundle{}, err
 	}
 	var err error
-	for _, place := range r.Schedule.Lifecycles {
+	for _, place := range r.Remaining() {
 		started := r.Start(ctx, place)
 		for _, w := range place.Waves {
 			if started == nil {

@@ -75,7 +75,8 @@ func filter() string {
 	return config.LabelFilter
 }
 
-// planFiles are the plans that this suite runs.
+// planFiles are the plans that this suite runs: those in its plans folder. Those
+// in plans/named run only where -plan names one.
 func planFiles() ([]string, error) {
 	if *planFlag != "" {
 		file, err := atRoot(*planFlag)
@@ -92,9 +93,13 @@ func knownLabels(labels []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := filepath.Glob(filepath.Join(root, "suites", "*", "plans", "*.yaml"))
-	if err != nil {
-		return nil, err
+	var files []string
+	for _, folder := range []string{"plans", filepath.Join("plans", "named")} {
+		found, err := filepath.Glob(filepath.Join(root, "suites", "*", folder, "*.yaml"))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
 	}
 	if own, err := planFiles(); err == nil {
 		files = append(files, own...)
@@ -108,6 +113,11 @@ func knownLabels(labels []string) ([]string, error) {
 		known = append(known, p.Labels...)
 		for _, tier := range p.Sweep.Tiers {
 			known = append(known, p.TierLabel(tier))
+		}
+		if p.Pairing != nil {
+			for _, lane := range p.Pairing.Lanes.Each() {
+				known = append(known, plan.LaneLabel(lane))
+			}
 		}
 	}
 	slices.Sort(known)

@@ -48,10 +48,16 @@ func newAnswer(s *Server, w http.ResponseWriter, r *http.Request, q request, cha
 	said := q.text()
 	n, reason := s.config.length(q, chat)
 	a.reason = reason
+	if a.has(ShortAnswer) && n > 1 {
+		n--
+	}
 	if a.has(OtherText) {
 		said += " otherwise"
 	}
 	a.tokens = answer(said, n)
+	if id, ok := s.config.rightID(q.text()); ok && n > 0 && !a.has(WrongAnswer) {
+		a.tokens[0] = id
+	}
 	object := "text_completion"
 	if chat {
 		object = "chat.completion.chunk"
@@ -80,7 +86,9 @@ func (a *answering) serve() {
 		refuse(a.w, f.status(), "a declared fault")
 		return
 	}
-	t := a.server.runner.Submit(len(a.prompt), len(a.tokens))
+	t := a.server.runner.Submit(scheduler.Job{
+		PromptTokens: len(a.prompt), OutputTokens: len(a.tokens), Sample: a.server.config.sample(a.request.text(), len(a.server.config.Parameters.Answers)),
+	})
 	whole := false
 	if a.request.Stream {
 		a.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -156,12 +164,13 @@ func (a *answering) whole(t *scheduler.Ticket) bool {
 	}
 	object := "text_completion"
 	choice := map[string]any{"index": 0, "finish_reason": a.finish()}
+	said := a.server.config.text(a.tokens)
 	out := map[string]any{"id": a.id, "created": a.created, "model": a.server.config.Model, "choices": []any{choice}, "usage": a.usage()}
 	if a.chat {
 		object = "chat.completion"
-		choice["message"] = map[string]any{"role": "assistant", "content": text(a.tokens)}
+		choice["message"] = map[string]any{"role": "assistant", "content": said}
 	} else {
-		choice["text"] = text(a.tokens)
+		choice["text"] = said
 	}
 	out["object"] = object
 	if a.request.ReturnTokenIDs {
@@ -272,7 +281,7 @@ func (a *answering) token(n int) bool {
 	if n > 0 {
 		b = append(b, ' ')
 	}
-	b = append(b, word(a.tokens[n])...) // letters alone: nothing to escape
+	b = append(b, a.server.config.escaped(a.tokens[n])...)
 	b = append(b, '"')
 	if a.chat {
 		b = append(b, '}')

@@ -6,14 +6,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"assay/harness/client"
+	"assay/harness/clock"
 	"assay/harness/engine"
 	"assay/harness/engine/emulated"
 	"assay/harness/engine/emulated/scheduler"
+	"assay/harness/record"
 )
 
 // BenchmarkWave streams 64 answers of 128 tokens at once, without any pause of
@@ -58,4 +63,52 @@ func BenchmarkWave(b *testing.B) {
 		all.Wait()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*clients*tokens), "ns/token")
+}
+
+// BenchmarkReplay asks a replay for its twelve answers twelve times, one after
+// the other and two hundred times as fast, and says by how much what a client
+// sees is longer than what is declared: of one request the mean of the
+// absolute errors, and of all of them the sum. The client's pauses between two
+// requests are no part of it.
+func BenchmarkReplay(b *testing.B) {
+	const scale = 200
+	for _, set := range []string{"rtx4090-eager", "rtx4090-compiled"} {
+		b.Run(set, func(b *testing.B) {
+			c := emulated.Config{Parameters: scheduler.Sets()[set], Model: "m", Seed: 1, Scale: scale}
+			c.Parameters.Noise = 0
+			for i := range c.Parameters.Answers {
+				c.Prompts = append(c.Prompts, fmt.Sprintf("Prompt %d.", i))
+			}
+			s, err := emulated.New(c).Launch(b.Context(), engine.Launch{Logs: io.Discard, Mark: func(engine.Moment) {}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = s.Stop(context.Background()) })
+			var sum, declared, off float64 // s, emulated
+			var n int
+			for b.Loop() {
+				for i := range 144 {
+					r := record.Request{}
+					request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: c.Prompts[i%12]}}, MaxTokens: 96, TopP: 1, TokenIDs: true})
+					if err != nil {
+						b.Fatal(err)
+					}
+					clk := clock.Start()
+					before := clk.Read()
+					raw := client.New().Dial(b.Context(), client.Target{BaseURL: s.URL()}).Do(b.Context(), clk, clk.Now(), time.Minute, request)
+					raw.Decode(&r, &clock.Conversion{First: before, Last: clk.Read()})
+					want := c.Parameters.Answers[i%12]
+					if r.Outcome != record.OK || len(r.OutputTokenIDs) != want.Tokens {
+						b.Fatalf("request %d: %s with %d tokens", i+1, r.Outcome, len(r.OutputTokenIDs))
+					}
+					took := time.Duration(r.EndedAt-*r.SentAt).Seconds() * scale
+					sum, declared, n = sum+took, declared+want.Total.Seconds(), n+1
+					off += math.Abs(took - want.Total.Seconds())
+				}
+			}
+			b.ReportMetric(100*off/declared, "%error")
+			b.ReportMetric(100*(sum-declared)/declared, "%drift")
+			b.ReportMetric(1e6*(sum-declared)/scale/float64(n), "µs/request") // of this machine's
+		})
+	}
 }

@@ -29,7 +29,8 @@ type Config struct {
 	Scale      float64              // emulated seconds per second; 0: 1
 	Startup    time.Duration        // emulated, until it is healthy
 	Finish     bool                 // go on with requests whose client has left
-	Prompts    []string             // the prompts that Parameters.OutputTokens belong to
+	Prompts    []string             // the prompts that Parameters.OutputTokens or Answers belong to
+	Answers    []string             // the right answers to Prompts, which the server gives; empty: none is known
 	Faults     []Fault
 }
 
@@ -45,6 +46,9 @@ func (c Config) Validate() error {
 	}
 	if c.Model == "" {
 		errs = append(errs, errors.New("the model has no name for requests to carry: set model.served_as"))
+	}
+	if len(c.Answers) > 0 && len(c.Answers) != len(c.Prompts) {
+		errs = append(errs, fmt.Errorf("%d right answers to %d prompts: write one for each, or none", len(c.Answers), len(c.Prompts)))
 	}
 	for _, f := range c.Faults {
 		errs = append(errs, f.Validate())
@@ -153,24 +157,27 @@ func (s *Server) Exit() engine.Exit {
 func (s *Server) Identity(context.Context) engine.Identity {
 	emulated := func(v any) engine.Fact { return engine.Fact{Value: v, Provenance: string(record.Emulated)} }
 	none := engine.Fact{Reason: "an emulated server has none"}
+	part := engine.Fact{Reason: "no stable interface of the engine says it, and an emulated server has no such part"}
 	disconnect := "cancel"
 	if s.config.Finish {
 		disconnect = "finish"
 	}
 	return engine.Identity{
-		"engine":            emulated("emulated"),
-		"engine_version":    emulated(version),
-		"parameters":        emulated(s.config.Name),
-		"parameter_values":  emulated(fmt.Sprintf("%+v", s.config.Parameters)),
-		"mode":              emulated(string(s.config.Parameters.Mode)),
-		"seed":              emulated(s.config.Seed),
-		"time_scale":        emulated(s.config.Scale),
-		"on_disconnect":     emulated(disconnect),
-		"faults":            emulated(len(s.config.Faults)),
-		"image":             none,
-		"model_digest":      none,
-		"attention_backend": none,
-		"gpu":               none,
+		"engine":                emulated("emulated"),
+		"engine_version":        emulated(version),
+		"parameters":            emulated(s.config.Name),
+		"parameter_values":      emulated(fmt.Sprintf("%+v", s.config.Parameters)),
+		"mode":                  emulated(string(s.config.Parameters.Mode)),
+		"seed":                  emulated(s.config.Seed),
+		"time_scale":            emulated(s.config.Scale),
+		"on_disconnect":         emulated(disconnect),
+		"faults":                emulated(len(s.config.Faults)),
+		"image":                 none,
+		"model_digest":          none,
+		"attention_backend":     none,
+		"compilation_seconds":   part,
+		"graph_capture_seconds": part,
+		"weight_load_seconds":   part,
 	}
 }
 

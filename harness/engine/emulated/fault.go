@@ -47,6 +47,10 @@ const (
 	NoFinish = "no_finish_reason"
 	// RepeatToken sends the token after the first After twice.
 	RepeatToken = "repeat_token"
+	// WrongAnswer keeps the right answer back, where the server knows it.
+	WrongAnswer = "wrong_answer"
+	// ShortAnswer ends a forced answer one token early, as if it were whole.
+	ShortAnswer = "short_answer"
 	// OtherText answers with other tokens than the prompt's.
 	OtherText = "other_text"
 	// IgnoreDisconnect goes on with requests whose client has left, whatever
@@ -58,7 +62,7 @@ const (
 func Faults() []string {
 	return []string{
 		Refuse, StallBefore, StallAfter, Cut, Reset, ErrorEvent, Malformed, SlowHeaders, WrongUsage, Exit, HTTPStatus,
-		NoDone, MissingDone, NoFinish, RepeatToken, OtherText, IgnoreDisconnect,
+		NoDone, MissingDone, NoFinish, RepeatToken, OtherText, IgnoreDisconnect, WrongAnswer, ShortAnswer,
 	}
 }
 

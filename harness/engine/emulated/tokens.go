@@ -71,12 +71,61 @@ func word(id int) string {
 }
 
 // text is what tokens say.
-func text(tokens []int) string {
+func text(tokens []int) string { return Config{}.text(tokens) }
+
+// firstRightID is the id of the first right answer: beyond any template's marks.
+const firstRightID = firstMarkID + 1_000_000
+
+// rightID is the token that says the right answer to a prompt; false: none is
+// known. Prompts with the same answer share it.
+func (c Config) rightID(prompt string) (int, bool) {
+	i := slices.IndexFunc(c.Prompts, func(known string) bool { return strings.TrimSpace(known) == prompt })
+	if i < 0 || i >= len(c.Answers) || c.Answers[i] == "" {
+		return 0, false
+	}
+	return firstRightID + slices.Index(c.Answers, c.Answers[i]), true
+}
+
+// text is what tokens say, right answers among them.
+func (c Config) text(tokens []int) string {
 	parts := make([]string, len(tokens))
 	for i, id := range tokens {
-		parts[i] = word(id)
+		parts[i] = c.word(id)
 	}
 	return strings.Join(parts, " ")
+}
+
+func (c Config) word(id int) string {
+	if i := id - firstRightID; i >= 0 && i < len(c.Answers) {
+		return c.Answers[i]
+	}
+	return word(id)
+}
+
+// escaped is a token's text inside a JSON string. Words of the vocabulary are
+// letters alone.
+func (c Config) escaped(id int) string {
+	if id < firstRightID {
+		return word(id)
+	}
+	quoted := must(c.word(id))
+	return string(quoted[1 : len(quoted)-1])
+}
+
+// sample is which of n samples a prompt is: its place in its set, and for any
+// other always the same one.
+func (c Config) sample(prompt string, n int) int {
+	if n == 0 {
+		return 0
+	}
+	for i, known := range c.Prompts {
+		if strings.TrimSpace(known) == prompt {
+			return i % n
+		}
+	}
+	h := fnv.New32a()
+	h.Write([]byte(prompt))
+	return int(h.Sum32() % uint32(n))
 }
 
 // template puts the marks of a chat template around what was said.
@@ -111,16 +160,12 @@ func answer(prompt string, n int) []int {
 // itself: as declared for the prompts of a set, and one of those lengths for
 // any other.
 func (c Config) natural(prompt string) int {
+	if answers := c.Parameters.Answers; len(answers) > 0 {
+		return answers[c.sample(prompt, len(answers))].Tokens
+	}
 	lengths := c.Parameters.OutputTokens
 	if len(lengths) == 0 {
 		return 64
 	}
-	for i, known := range c.Prompts {
-		if strings.TrimSpace(known) == prompt {
-			return lengths[i%len(lengths)]
-		}
-	}
-	h := fnv.New32a()
-	h.Write([]byte(prompt))
-	return lengths[int(h.Sum32()%uint32(len(lengths)))]
+	return lengths[c.sample(prompt, len(lengths))]
 }

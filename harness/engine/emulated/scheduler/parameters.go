@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type Mode string
 const (
 	Serial   Mode = "serial"   // one request at a time, in the order of arrival
 	Batching Mode = "batching" // continuous batching: every step serves all that run
+	Replay   Mode = "replay"   // one request at a time, each as long as is declared for its sample
 )
 
 // Parameters declare a server's timing. All times are the server's own, before
@@ -53,6 +55,11 @@ type Parameters struct {
 	// OutputTokens are the natural lengths of the answers to a set's prompts,
 	// in their order.
 	OutputTokens []int `yaml:"output_tokens"`
+	// Answers are, in the mode replay and in no other, the timing and the length
+	// of the answers to a set's prompts, in their order. Noise is a whole
+	// request's then, and of the rest only ContextTokens and TemplateTokens mean
+	// anything.
+	Answers []Answer `yaml:"answers"`
 }
 
 // Validate says everything that is wrong with the parameters at once, or
@@ -64,14 +71,14 @@ func (p Parameters) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	odd(p.Mode != Serial && p.Mode != Batching, "there is no mode %q: write %s or %s", p.Mode, Serial, Batching)
+	odd(p.Mode != Serial && p.Mode != Batching && p.Mode != Replay, "there is no mode %q: write %s, %s or %s", p.Mode, Serial, Batching, Replay)
 	for _, d := range []struct {
 		name string
 		time.Duration
 	}{{"Step", p.Step}, {"PerSequence", p.PerSequence}, {"Prefill", p.Prefill}, {"PerPromptToken", p.PerPromptToken}, {"PerWaiting", p.PerWaiting}, {"Admission", p.Admission}, {"Cold", p.Cold}} {
 		odd(d.Duration < 0, "%s of %s: a step can't be made shorter by it: write 0 or more", d.name, d.Duration)
 	}
-	odd(p.Step == 0, "a Step of 0 takes no time: write more")
+	odd(p.Step == 0 && p.Mode != Replay, "a Step of 0 takes no time: write more")
 	odd(!(p.Crowding >= 0), "a Crowding of %g: write 0 or more", p.Crowding)
 	odd(!(p.Noise >= 0 && p.Noise <= 1), "a Noise of %g: write 0 to 1", p.Noise)
 	odd(p.ContextTokens < 2, "ContextTokens of %d hold no prompt and its answer: write 2 or more", p.ContextTokens)
@@ -84,16 +91,28 @@ func (p Parameters) Validate() error {
 		odd(p.MaxStepTokens < 1, "MaxStepTokens of %d let no step do anything: write 1 or more", p.MaxStepTokens)
 		odd(p.KVTokens < p.ContextTokens, "KVTokens of %d don't hold one request of ContextTokens, %d: write at least as many", p.KVTokens, p.ContextTokens)
 	}
+	if p.Mode == Replay {
+		errs = append(errs, p.validateReplay())
+	} else {
+		odd(len(p.Answers) > 0, "Answers are for the mode %s: leave them out of %q", Replay, p.Mode)
+	}
 	return errors.Join(errs...)
 }
 
 // Sets are the parameter sets that are shipped, by name: what a plan's
-// `parameters` may be. Both are fitted to one published run of a naive server
+// `parameters` may be.
+func Sets() map[string]Parameters {
+	all := fitted()
+	maps.Copy(all, replays())
+	return all
+}
+
+// fitted are two sets that are fitted to one published run of a naive server
 // and of vLLM 0.29.0 with Qwen2.5-1.5B-Instruct in FP16 on a Tesla T4; the fit
 // is tested beside this file. That run's table says nothing of single requests:
 // the lengths are such as give all of its tiers together, the first one being
 // short because a lone client got fewer tokens a second than eight did.
-func Sets() map[string]Parameters {
+func fitted() map[string]Parameters {
 	lengths := []int{17, 72, 128, 93, 78, 98, 80, 100}
 	return map[string]Parameters{
 		"t4-naive": {

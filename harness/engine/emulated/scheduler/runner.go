@@ -46,14 +46,15 @@ func NewRunner(s *Scheduler, scale float64, a alarm.Alarm) *Runner {
 	}
 }
 
-// Submit queues a request at this moment.
-func (r *Runner) Submit(promptTokens, outputTokens int) *Ticket {
+// Submit queues a request at this moment; its ID is the runner's.
+func (r *Runner) Submit(j Job) *Ticket {
 	t := &Ticket{tokens: make(chan struct{}, 1)}
 	r.mu.Lock()
 	r.last++
 	t.id, t.arrived = r.last, time.Duration(float64(time.Since(r.epoch))*r.scale)
 	r.tickets[t.id] = t
-	r.s.Add(Job{ID: t.id, PromptTokens: promptTokens, OutputTokens: outputTokens}, t.arrived)
+	j.ID = t.id
+	r.s.Add(j, t.arrived)
 	r.mu.Unlock()
 	signal(r.wake)
 	return t

@@ -20,7 +20,7 @@ func TestARunnerGivesTheTokensOfTheVirtualClockAtItsTimes(t *testing.T) {
 				const scale, spacing = 20, 100 * time.Microsecond
 				var arrivals []scheduler.Arrival
 				for i := range 12 {
-					arrivals = append(arrivals, scheduler.Arrival{Job: scheduler.Job{ID: i, PromptTokens: 30, OutputTokens: p.OutputTokens[i%8]}, At: time.Duration(i) * spacing * scale})
+					arrivals = append(arrivals, scheduler.Arrival{Job: scheduler.Job{ID: i, PromptTokens: 30, OutputTokens: 10 + 7*i, Sample: i}, At: time.Duration(i) * spacing * scale})
 				}
 				want := scheduler.Simulate(scheduler.New(p, 3), arrivals, true)
 
@@ -30,7 +30,7 @@ func TestARunnerGivesTheTokensOfTheVirtualClockAtItsTimes(t *testing.T) {
 				for i, a := range arrivals {
 					all.Go(func() {
 						time.Sleep(time.Duration(i) * spacing) // the bubble's clock
-						ticket := r.Submit(a.PromptTokens, a.OutputTokens)
+						ticket := r.Submit(scheduler.Job{PromptTokens: a.PromptTokens, OutputTokens: a.OutputTokens, Sample: a.Sample})
 						for ticket.Given() < a.OutputTokens {
 							<-ticket.Tokens()
 						}
@@ -57,7 +57,7 @@ func TestLatenessIsNotAddedUp(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(r.Run)
 		began := time.Now()
-		ticket := r.Submit(1, 100)
+		ticket := r.Submit(scheduler.Job{PromptTokens: 1, OutputTokens: 100})
 		for ticket.Given() < 100 {
 			<-ticket.Tokens()
 		}
@@ -82,12 +82,12 @@ func TestAbandonedRequestsLeaveARunnerOrGoOn(t *testing.T) {
 			r := scheduler.NewRunner(scheduler.New(p, 1), 1, alarm.Timer())
 			var running sync.WaitGroup
 			running.Go(r.Run)
-			ticket := r.Submit(1, 10)
+			ticket := r.Submit(scheduler.Job{PromptTokens: 1, OutputTokens: 10})
 			for ticket.Given() < 3 {
 				<-ticket.Tokens()
 			}
 			r.Abandon(ticket, finish)
-			next := r.Submit(1, 1)
+			next := r.Submit(scheduler.Job{PromptTokens: 1, OutputTokens: 1})
 			<-next.Tokens()
 			if finish {
 				g.Expect(next.First()).To(Equal(8 * time.Second))

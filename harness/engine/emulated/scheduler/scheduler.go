@@ -11,6 +11,7 @@ type Job struct {
 	ID           int
 	PromptTokens int // template included
 	OutputTokens int // how many it will give
+	Sample       int // which of Parameters.Answers it is, from 0, in the mode replay
 }
 
 // sequence is a job on its way.
@@ -19,6 +20,7 @@ type sequence struct {
 	prefilled int // of PromptTokens and of tokens lost by preemption
 	again     int // tokens to compute anew after a preemption
 	given     int // output tokens
+	pace      float64
 	gone      bool
 }
 
@@ -135,13 +137,14 @@ func (s *Scheduler) Begin(now time.Duration) (time.Duration, bool) {
 		return s.passed() - now, true
 	}
 	s.stepping = true
-	takes := time.Duration(0)
-	if s.p.Mode == Serial {
-		takes = s.serial()
-	} else {
-		takes = s.batch()
+	switch s.p.Mode {
+	case Replay:
+		return s.replay(), true // its noise is the request's
+	case Serial:
+		return s.noisy(s.serial()), true
+	default:
+		return s.noisy(s.batch()), true
 	}
-	return s.noisy(takes), true
 }
 
 func (s *Scheduler) serial() time.Duration {
@@ -254,6 +257,10 @@ func (s *Scheduler) End() []Token {
 }
 
 func (s *Scheduler) noisy(d time.Duration) time.Duration {
-	factor := 1 + float64(s.p.Noise*s.random.NormFloat64())
-	return time.Duration(float64(d) * max(factor, 0.2))
+	return time.Duration(float64(d) * s.factor())
+}
+
+// factor is one draw of noise.
+func (s *Scheduler) factor() float64 {
+	return max(1+float64(s.p.Noise*s.random.NormFloat64()), 0.2)
 }

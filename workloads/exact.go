@@ -53,7 +53,7 @@ type layout struct {
 // of it: two tasks have different filler, and one task the same at any size.
 func layOut(t Task) layout {
 	l := layout{tail: t.Text}
-	if head, facts, tail, ok := codes(t.Text); ok {
+	if head, facts, tail, ok := takeApart(t.Text); ok {
 		l.head, l.facts, l.tail = head, facts, tail
 	} else if padded, ok := strings.CutPrefix(t.Text, fillerStart); ok {
 		if _, rest, ok := strings.Cut(padded, "\n\n"); ok {
@@ -71,9 +71,9 @@ func layOut(t Task) layout {
 	return l
 }
 
-// codes takes a retrieval task's text apart: what stands before its context,
+// takeApart takes a retrieval task's text apart: what stands before its context,
 // the sentences there that hold the codes, and what stands after it.
-func codes(text string) (head string, facts []string, tail string, ok bool) {
+func takeApart(text string) (head string, facts []string, tail string, ok bool) {
 	rest, ok := strings.CutPrefix(text, contextStart)
 	at := strings.LastIndex(rest, contextEnd)
 	if !ok || at < 0 {
@@ -102,9 +102,9 @@ func (l layout) text(n int, last string) string {
 	}
 	var all []string
 	from := 0
-	for i, fact := range l.facts {
+	for i, said := range l.facts {
 		to := len(filler) * (i + 1) / (len(l.facts) + 1)
-		all = append(append(all, filler[from:to]...), fact)
+		all = append(append(all, filler[from:to]...), said)
 		from = to
 	}
 	return l.head + strings.Join(append(all, filler[from:]...), " ") + l.tail
@@ -143,11 +143,10 @@ func (f *fitting) try(n int, last string) (int, error) {
 	return tokens, nil
 }
 
+// nearest is the error of a search that ended in vain. Below there is always
+// the task without filler.
 func (f *fitting) nearest(why string) error {
-	switch {
-	case f.below == 0:
-		return fmt.Errorf("%s: the nearest number reached is %d", why, f.above)
-	case f.above == 0:
+	if f.above == 0 {
 		return fmt.Errorf("%s: the nearest number reached is %d", why, f.below)
 	}
 	return fmt.Errorf("%s: the nearest numbers reached are %d and %d", why, f.below, f.above)

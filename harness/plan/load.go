@@ -115,8 +115,19 @@ func (d *document) sections(body ast.Node, kind Experiment) *Plan {
 		p.Pairing = c
 		maps.Copy(into, map[string]any{
 			"caches": &c.Caches, "lanes": &c.Lanes, "schedule": &pairs, "failure": &c.Failure, "crossing": &c.Crossing,
-			"inference": &c.Inference, "cost": &c.Cost, "resume": &c.Resume,
+			"inference": &c.Inference,
 		})
+		// A pointer that is nil says that the plan has no such key.
+		for _, v := range entries(body) {
+			switch v.Key.GetToken().Value {
+			case "cost":
+				c.Cost = &Cost{}
+				into["cost"] = c.Cost
+			case "resume":
+				c.Resume = &Resume{}
+				into["resume"] = c.Resume
+			}
+		}
 	}
 	for _, v := range entries(body) {
 		key := v.Key.GetToken().Value

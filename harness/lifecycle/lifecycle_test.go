@@ -2,6 +2,8 @@ package lifecycle_test
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,4 +114,30 @@ func TestAStoppedStartIsInterrupted(t *testing.T) {
 	r, err := l.Stop(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Status).To(Equal("interrupted"))
+}
+
+func TestAnEmulatedServerKnowsTheAnswersThatItIsGiven(t *testing.T) {
+	g := NewWithT(t)
+	p, err := plan.Load("../../suites/concurrency/plans/emulated.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	p.Arms[0].Engine.Emulated.Startup = 0
+	place := p.Schedule().Lifecycles[0]
+	said := func(answers []string) string {
+		made, err := lifecycle.NewEngine(p, p.Arms[0], place, []string{"Which?", "What?"}, ".", lifecycle.WithAnswers(answers))
+		g.Expect(err).NotTo(HaveOccurred())
+		c := emulated(t, 0)
+		c.Engine = made
+		l, err := lifecycle.Start(t.Context(), c)
+		g.Expect(err).NotTo(HaveOccurred())
+		response, err := http.Post(l.Server().URL()+"/v1/completions", "application/json", strings.NewReader(`{"model":"`+p.Model.ServedAs+`","prompt":"What?","max_tokens":2}`))
+		g.Expect(err).NotTo(HaveOccurred())
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = l.Stop(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(body)
+	}
+	g.Expect(said([]string{"this", "that"})).To(ContainSubstring(`"text":"that `))
+	g.Expect(said(nil)).NotTo(ContainSubstring("that"))
 }

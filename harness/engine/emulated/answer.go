@@ -20,6 +20,7 @@ type answering struct {
 	control *http.ResponseController
 	request request
 	chat    bool
+	reached time.Time // the server
 	faults  map[string]Fault
 	prompt  []int
 	tokens  []int
@@ -79,16 +80,17 @@ func (a *answering) serve() {
 		a.hangUp(false)
 		return
 	}
-	if f, ok := a.faults[SlowHeaders]; ok && !a.pause(f.For) {
-		return
+	if f, ok := a.faults[SlowHeaders]; ok {
+		if !a.pause(f.For) {
+			return
+		}
+		a.reached = time.Now()
 	}
 	if f, ok := a.faults[HTTPStatus]; ok {
 		refuse(a.w, f.status(), "a declared fault")
 		return
 	}
-	t := a.server.runner.Submit(scheduler.Job{
-		PromptTokens: len(a.prompt), OutputTokens: len(a.tokens), Sample: a.server.config.sample(a.request.text(), len(a.server.config.Parameters.Answers)),
-	})
+	t := a.submit()
 	whole := false
 	if a.request.Stream {
 		a.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -102,6 +104,18 @@ func (a *answering) serve() {
 		reason = "abort"
 	}
 	a.server.metrics.ended(t, len(a.tokens), reason)
+}
+
+// submit queues the request. A replay's times are those of the whole request,
+// so they hold what reading and tokenizing took, which two hundred times as fast
+// as real time is a hundredth of the answer.
+func (a *answering) submit() *scheduler.Ticket {
+	p := a.server.config.Parameters
+	j := scheduler.Job{PromptTokens: len(a.prompt), OutputTokens: len(a.tokens), Sample: a.server.config.sample(a.request.text(), len(p.Answers))}
+	if p.Mode == scheduler.Replay {
+		return a.server.runner.SubmitAt(j, a.reached)
+	}
+	return a.server.runner.Submit(j)
 }
 
 // pause waits a declared time, for good if it is 0, and is false if the client

@@ -67,13 +67,21 @@ func BenchmarkWave(b *testing.B) {
 
 // BenchmarkReplay asks a replay for its twelve answers twelve times, one after
 // the other and two hundred times as fast, and says by how much what a client
-// sees is longer than what is declared: of one request the mean of the
-// absolute errors, and of all of them the sum. The client's pauses between two
-// requests are no part of it.
+// sees is longer than what is declared: the mean of the requests' absolute
+// errors as a share of the mean request, and the sum of all of them. The
+// client's pauses between two requests are no part of it.
 func BenchmarkReplay(b *testing.B) {
-	const scale = 200
-	for _, set := range []string{"rtx4090-eager", "rtx4090-compiled"} {
-		b.Run(set, func(b *testing.B) {
+	const scale, forced = 200, 96
+	for _, c := range []struct {
+		set   string
+		exact bool
+	}{{"rtx4090-eager", false}, {"rtx4090-compiled", false}, {"rtx4090-eager", true}, {"rtx4090-compiled", true}} {
+		lane := "natural"
+		if c.exact {
+			lane = "fixed"
+		}
+		b.Run(c.set+"/"+lane, func(b *testing.B) {
+			set, exact := c.set, c.exact
 			c := emulated.Config{Parameters: scheduler.Sets()[set], Model: "m", Seed: 1, Scale: scale}
 			c.Parameters.Noise = 0
 			for i := range c.Parameters.Answers {
@@ -89,7 +97,7 @@ func BenchmarkReplay(b *testing.B) {
 			for b.Loop() {
 				for i := range 144 {
 					r := record.Request{}
-					request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: c.Prompts[i%12]}}, MaxTokens: 96, TopP: 1, TokenIDs: true})
+					request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: c.Prompts[i%12]}}, MaxTokens: forced, TopP: 1, TokenIDs: true, Exact: exact})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -98,6 +106,10 @@ func BenchmarkReplay(b *testing.B) {
 					raw := client.New().Dial(b.Context(), client.Target{BaseURL: s.URL()}).Do(b.Context(), clk, clk.Now(), time.Minute, request)
 					raw.Decode(&r, &clock.Conversion{First: before, Last: clk.Read()})
 					want := c.Parameters.Answers[i%12]
+					if exact {
+						want.Total = want.FirstToken + (forced-1)*(want.Total-want.FirstToken)/time.Duration(want.Tokens-1)
+						want.Tokens = forced
+					}
 					if r.Outcome != record.OK || len(r.OutputTokenIDs) != want.Tokens {
 						b.Fatalf("request %d: %s with %d tokens", i+1, r.Outcome, len(r.OutputTokenIDs))
 					}

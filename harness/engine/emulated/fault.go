@@ -47,9 +47,10 @@ const (
 	NoFinish = "no_finish_reason"
 	// RepeatToken sends the token after the first After twice.
 	RepeatToken = "repeat_token"
-	// WrongAnswer keeps the right answer back, where the server knows it.
+	// WrongAnswer says something else in place of the right answer, where the
+	// server knows it.
 	WrongAnswer = "wrong_answer"
-	// ShortAnswer ends a forced answer one token early, as if it were whole.
+	// ShortAnswer ends an answer one token early, as if it were whole.
 	ShortAnswer = "short_answer"
 	// OtherText answers with other tokens than the prompt's.
 	OtherText = "other_text"

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -63,6 +66,37 @@ func TestAReplayedAnswerIsAsLongAsDeclaredOrForced(t *testing.T) {
 			g.Expect(put(t, s, strings.Repeat("much ", 16384), naturalLane).status).To(Equal(400))
 		})
 	}
+}
+
+// The server's own count of the time it took: what one request's tokens are
+// late is added to no other's, at any scale.
+func TestTheSumOfAReplayDoesNotDrift(t *testing.T) {
+	g := NewWithT(t)
+	c := cycle("rtx4090-compiled")
+	c.Parameters.Noise = 0
+	s := launch(t, c)
+	const requests = 48
+	var first, whole time.Duration
+	for i := range requests {
+		g.Expect(put(t, s, c.Prompts[i%12], naturalLane).status).To(Equal(200))
+		first += c.Parameters.Answers[i%12].FirstToken
+		whole += c.Parameters.Answers[i%12].Total
+	}
+	sum := func(of string) func() float64 {
+		return func() float64 {
+			response, err := http.Get(s.URL() + "/metrics")
+			g.Expect(err).NotTo(HaveOccurred())
+			defer response.Body.Close()
+			page, err := io.ReadAll(response.Body)
+			g.Expect(err).NotTo(HaveOccurred())
+			_, rest, _ := strings.Cut(string(page), of+`_sum{engine="0",model_name="m"} `)
+			value, err := strconv.ParseFloat(strings.SplitN(rest, "\n", 2)[0], 64)
+			g.Expect(err).NotTo(HaveOccurred())
+			return value
+		}
+	}
+	g.Eventually(sum("vllm:e2e_request_latency_seconds")).Should(BeNumerically("~", whole.Seconds(), 1e-6))
+	g.Expect(sum("vllm:time_to_first_token_seconds")()).To(BeNumerically("~", first.Seconds(), 1e-6))
 }
 
 func TestAReplayServesOneRequestAtATime(t *testing.T) {

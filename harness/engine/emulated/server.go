@@ -86,6 +86,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) {
+	reached := time.Now()
 	if s.loading(w) {
 		return
 	}
@@ -103,5 +104,6 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) {
 	arrival := s.arrivals
 	s.mu.Unlock()
 	a := newAnswer(s, w, r, q, chat, arrival)
+	a.reached = reached
 	a.serve()
 }

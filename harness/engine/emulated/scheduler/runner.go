@@ -25,6 +25,7 @@ type Runner struct {
 	mu      sync.Mutex
 	s       *Scheduler
 	last    int
+	reached time.Duration // when the last request did: the scheduler takes them in their order
 	tickets map[int]*Ticket
 }
 
@@ -46,12 +47,19 @@ func NewRunner(s *Scheduler, scale float64, a alarm.Alarm) *Runner {
 	}
 }
 
-// Submit queues a request at this moment; its ID is the runner's.
-func (r *Runner) Submit(j Job) *Ticket {
+// Submit queues a request that reached the server at this moment; its ID is the
+// runner's.
+func (r *Runner) Submit(j Job) *Ticket { return r.SubmitAt(j, time.Now()) }
+
+// SubmitAt is Submit for a request that reached the server a little earlier,
+// so that what was done with it since then is part of its time and not added to
+// it. No request is earlier than one that was submitted before it.
+func (r *Runner) SubmitAt(j Job, reached time.Time) *Ticket {
 	t := &Ticket{tokens: make(chan struct{}, 1)}
 	r.mu.Lock()
 	r.last++
-	t.id, t.arrived = r.last, time.Duration(float64(time.Since(r.epoch))*r.scale)
+	r.reached = max(r.reached, time.Duration(float64(reached.Sub(r.epoch))*r.scale))
+	t.id, t.arrived = r.last, r.reached
 	r.tickets[t.id] = t
 	j.ID = t.id
 	r.s.Add(j, t.arrived)

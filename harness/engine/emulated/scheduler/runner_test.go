@@ -68,6 +68,27 @@ func TestLatenessIsNotAddedUp(t *testing.T) {
 	})
 }
 
+func TestARequestsTimeCountsFromWhenItReachedTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		p := scheduler.Parameters{Mode: scheduler.Replay, Answers: []scheduler.Answer{{FirstToken: 4 * time.Second, Total: 4 * time.Second, Tokens: 1}}}
+		r := scheduler.NewRunner(scheduler.New(p, 1), 1, alarm.Timer())
+		var running sync.WaitGroup
+		running.Go(r.Run)
+		began := time.Now()
+		time.Sleep(3 * time.Second)
+		first := r.SubmitAt(scheduler.Job{PromptTokens: 1, OutputTokens: 1}, began.Add(2*time.Second))
+		// It reached the server earlier, and was submitted later.
+		second := r.SubmitAt(scheduler.Job{PromptTokens: 1, OutputTokens: 1}, began.Add(time.Second))
+		<-second.Tokens()
+		g.Expect(time.Since(began)).To(Equal(10*time.Second), "two answers after the second 2")
+		g.Expect(first.Newest()).To(Equal(4 * time.Second))
+		g.Expect(second.Newest()).To(Equal(8 * time.Second))
+		r.Close()
+		running.Wait()
+	})
+}
+
 const lateness = 300 * time.Millisecond
 
 type lateAlarm struct{ alarm.Alarm }

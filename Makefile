@@ -11,7 +11,7 @@ export TESTCONTAINERS_RYUK_DISABLED ?= true
 export TESTCONTAINERS_HOST_OVERRIDE ?= 127.0.0.1
 
 GINKGO := go tool ginkgo --keep-going --fail-on-empty
-UNITS  := $(shell go list ./... 2>/dev/null | grep -v -e /suites/concurrency -e /suites/crossover -e /suites/protocol)
+UNITS  := $(shell go list ./... 2>/dev/null | grep -v -e /suites/concurrency -e /suites/crossover -e /suites/protocol -e /suites/recorded)
 
 .PHONY: help
 help: ## what there is
@@ -42,7 +42,7 @@ crossover-cpu: images model ## the same on real vLLM in containers, eager agains
 .PHONY: test
 test: ## unit tests, then the protocol against emulated servers and their faults
 	go test $(UNITS)
-	$(GINKGO) --timeout 10m --label-filter protocol ./suites/protocol
+	$(GINKGO) --timeout 10m --label-filter "protocol || recorded" ./suites/protocol ./suites/recorded
 
 .PHONY: race
 race: ## the unit tests under the race detector

@@ -359,21 +359,35 @@ func leftOut(b Bundle) []string {
 	return lines
 }
 
+// modelled says of each lane's pairs what their observed increments would give,
+// pairs of the same answer together.
 func modelled(b Bundle) []string {
 	var lines []string
 	for _, l := range b.Summary.Lanes {
 		if l.Every.Result == nil {
 			continue
 		}
+		var order []string
+		pairs := map[string][]string{}
 		for _, r := range l.Every.Result.Pairs {
 			text := r.Modelled.Label
 			if r.Modelled.At == nil {
 				text = "null: " + r.Modelled.Reason
 			}
-			lines = append(lines, fmt.Sprintf("pair %d, %s lane: %s", r.Pair, l.Lane, text))
+			if pairs[text] == nil {
+				order = append(order, text)
+			}
+			pairs[text] = append(pairs[text], fmt.Sprint(r.Pair))
+		}
+		for _, text := range order {
+			noun := "pair"
+			if len(pairs[text]) > 1 {
+				noun = "pairs"
+			}
+			lines = append(lines, fmt.Sprintf("%s lane, %s %s: %s", l.Lane, noun, strings.Join(pairs[text], ", "), text))
 		}
 	}
-	return grouped(lines)
+	return lines
 }
 
 func crossoverLimits(b Bundle) []string {

@@ -11,9 +11,12 @@ import (
 // width is the most columns that a line on a terminal has.
 const width = 118
 
-// widestWord is the most columns that a part of a heading has before it is
-// broken: arms may have long names.
-const widestWord = 12
+// A line of a heading holds words of widestWord columns together; one word may
+// have longestWord before it is broken.
+const (
+	widestWord  = 12
+	longestWord = 14
+)
 
 // Terminal is the report as a terminal shows it: the verdict on validity, the
 // tables, the words that belong under them, and the claims, in at most 120
@@ -37,8 +40,25 @@ func Terminal(b Bundle) string {
 }
 
 // terminal draws a grid in aligned columns; its headings break between words, so
-// that the columns are no wider than their cells.
+// that the columns are no wider than their cells. What is too wide all the same
+// has its spreads under its medians.
 func (g grid) terminal() string {
+	text := g.draw(func(cell string) string { return cell })
+	if widest(text) > width {
+		text = g.draw(func(cell string) string { return strings.Replace(cell, " [", "\n[", 1) })
+	}
+	return text
+}
+
+func widest(drawn string) int {
+	most := 0
+	for _, line := range strings.Split(drawn, "\n") {
+		most = max(most, text.StringWidthWithoutEscSequences(line))
+	}
+	return most
+}
+
+func (g grid) draw(cell func(string) string) string {
 	w := table.NewWriter()
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault
@@ -49,7 +69,7 @@ func (g grid) terminal() string {
 		heading := strings.NewReplacer(" goodput", "\ngoodput", " median", "\nmedian", " [", "\n[", " tok/s", "\ntok/s", " p", "\np", " failures", "\nfailures", " censored", "\ncensored").Replace(h)
 		words := strings.Split(heading, "\n")
 		for j := range words {
-			words[j] = text.WrapHard(words[j], widestWord)
+			words[j] = breakWords(words[j])
 		}
 		head[i] = strings.Join(words, "\n")
 		columns[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight}
@@ -59,12 +79,26 @@ func (g grid) terminal() string {
 	for _, row := range g.rows {
 		cells := make(table.Row, len(row))
 		for i, c := range row {
-			cells[i] = c
+			cells[i] = cell(c)
 		}
 		cells[0] = strings.ReplaceAll(row[0], " ", "\n") // a tier with a mark on it
 		w.AppendRow(cells)
 	}
 	return w.Render()
+}
+
+// breakWords breaks a heading between its words, and inside of one that is
+// longer than any word of ours: arms may have long names.
+func breakWords(heading string) string {
+	var lines []string
+	for _, word := range strings.Fields(heading) {
+		if n := len(lines); n > 0 && len([]rune(lines[n-1]+" "+word)) <= widestWord {
+			lines[n-1] += " " + word
+			continue
+		}
+		lines = append(lines, text.WrapHard(word, longestWord))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // wrap breaks a line between words; the lines after the first are indented.

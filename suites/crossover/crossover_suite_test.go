@@ -4,6 +4,7 @@
 package crossover_test
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,6 +14,11 @@ import (
 	. "assay/matchers"
 	"assay/suites/suite"
 )
+
+// nearby is how far an emulated run may cross from where its model does: at two
+// hundred times real time what a client and a server do between two tokens is
+// a part of each, and more of it in the arm with the longer answers.
+const nearby = 20
 
 func TestCrossover(t *testing.T) { suite.Main(t, "Crossover") }
 
@@ -48,6 +54,12 @@ var _ = suite.For(plan.Crossover, func(exp *suite.Experiment) {
 		})
 
 		for _, lane := range exp.Lanes() {
+			if model, ok := exp.Model(lane); ok {
+				It(fmt.Sprintf("crosses in the %s lane within %d requests of its model's %d, over the mean of its pairs", lane, nearby, model), suite.LaneLabels(lane), func() {
+					Expect(exp.Lane(lane).Kept.Result.Mean.Sustained).To(HaveValue(BeNumerically("~", model, nearby)))
+				})
+			}
+
 			It("says what the "+string(lane)+" lane supports", suite.LaneLabels(lane), func() {
 				Expect(exp.Evidence().Claims.InLane(lane)).To(SupportOnly(exp.Plan.ClaimsOf(lane)...))
 				AddReportEntry("verdicts", exp.LaneVerdicts(lane), ReportEntryVisibilityFailureOrVerbose)

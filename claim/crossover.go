@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay/harness/crossing"
 	"assay/harness/metric"
 	"assay/harness/plan"
 	"assay/harness/record"
@@ -108,7 +109,7 @@ func judgeLane(p *plan.Plan, s metric.Summary, lane metric.Lane, a metric.Analys
 // failed more, or answered worse.
 func (c *Claim) equalService(lane metric.Lane, name plan.Claim, block func(string, ...any)) {
 	if n := lane.Success; !n.Shown && !n.Degenerate {
-		block("success: it is not shown that %s fails no more than %s allows: %s", lane.Candidate.Arm, lane.Baseline.Arm, n.Reason)
+		block("success: it is not shown that %s fails no more than %s: %s", lane.Candidate.Arm, lane.Baseline.Arm, why(n))
 	}
 	switch {
 	case name != plan.ClaimNaturalQuality:
@@ -116,8 +117,16 @@ func (c *Claim) equalService(lane metric.Lane, name plan.Claim, block func(strin
 		block("correctness: no answer was evaluated")
 	case !lane.Correctness.Shown && !lane.Correctness.Degenerate:
 		block("correctness: %d of %d in %s and %d of %d in %s are right: not shown to be no worse: %s",
-			lane.Baseline.Correct, lane.Baseline.Evaluated, lane.Baseline.Arm, lane.Candidate.Correct, lane.Candidate.Evaluated, lane.Candidate.Arm, lane.Correctness.Reason)
+			lane.Baseline.Correct, lane.Baseline.Evaluated, lane.Baseline.Arm, lane.Candidate.Correct, lane.Candidate.Evaluated, lane.Candidate.Arm, why(*lane.Correctness))
 	}
+}
+
+// why is a comparison's reason with its p-value, where it has one.
+func why(n crossing.NonInferiority) string {
+	if n.PValue == nil {
+		return n.Reason
+	}
+	return fmt.Sprintf("one-sided p = %.4f, %s", *n.PValue, n.Reason)
 }
 
 func pairsOf(i record.Invocation) string {

@@ -50,7 +50,7 @@ func laneName(l metric.Lane) string {
 func share(c crossing.Count) string {
 	text := fmt.Sprintf("%d of %d", c.By, c.Of)
 	if c.NotApplicable > 0 {
-		text += fmt.Sprintf(", %d without debt", c.NotApplicable)
+		text += fmt.Sprintf("; %d without debt", c.NotApplicable)
 	}
 	return text
 }
@@ -80,7 +80,7 @@ func span(pairs []crossing.PairResult, of func(crossing.PairResult) *int) string
 		text = fmt.Sprintf("%.0f", low)
 	}
 	if censored > 0 {
-		text += fmt.Sprintf(", %d censored", censored)
+		text += fmt.Sprintf("; %d censored", censored)
 	}
 	return text
 }
@@ -112,7 +112,7 @@ func pValue(e crossing.Effect) string {
 	}
 	text := fmt.Sprintf("%.4f", *e.PValue)
 	if e.Label != "" {
-		text += " " + e.Label
+		text += "; " + e.Label
 	}
 	return text
 }

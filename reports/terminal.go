@@ -11,9 +11,10 @@ import (
 // width is the most columns that a line on a terminal has.
 const width = 118
 
-// A line of a heading holds words of widestWord columns together; one word may
-// have longestWord before it is broken.
+// A line of a heading holds words of leastWord to widestWord columns together;
+// one word may have longestWord before it is broken.
 const (
+	leastWord   = 7
 	widestWord  = 12
 	longestWord = 14
 )
@@ -45,7 +46,7 @@ func Terminal(b Bundle) string {
 func (g grid) terminal() string {
 	text := g.draw(func(cell string) string { return cell })
 	if widest(text) > width {
-		text = g.draw(func(cell string) string { return strings.Replace(cell, " [", "\n[", 1) })
+		text = g.draw(strings.NewReplacer(" [", "\n[", "; ", "\n").Replace)
 	}
 	return text
 }
@@ -69,7 +70,7 @@ func (g grid) draw(cell func(string) string) string {
 		heading := strings.NewReplacer(" goodput", "\ngoodput", " median", "\nmedian", " [", "\n[", " tok/s", "\ntok/s", " p", "\np", " failures", "\nfailures", " censored", "\ncensored").Replace(h)
 		words := strings.Split(heading, "\n")
 		for j := range words {
-			words[j] = breakWords(words[j])
+			words[j] = breakWords(words[j], g.widestCell(i, cell))
 		}
 		head[i] = strings.Join(words, "\n")
 		columns[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight}
@@ -87,12 +88,25 @@ func (g grid) draw(cell func(string) string) string {
 	return w.Render()
 }
 
-// breakWords breaks a heading between its words, and inside of one that is
-// longer than any word of ours: arms may have long names.
-func breakWords(heading string) string {
+// widestCell is the widest line of a column's cells, in columns of the terminal.
+func (g grid) widestCell(i int, cell func(string) string) int {
+	most := 0
+	for _, row := range g.rows {
+		for _, line := range strings.Split(cell(row[i]), "\n") {
+			most = max(most, text.StringWidthWithoutEscSequences(line))
+		}
+	}
+	return most
+}
+
+// breakWords breaks a heading between its words where it is wider than the
+// cells under it, and inside of a word that is longer than any of ours: arms may
+// have long names.
+func breakWords(heading string, cells int) string {
+	room := min(max(cells, leastWord), widestWord)
 	var lines []string
 	for _, word := range strings.Fields(heading) {
-		if n := len(lines); n > 0 && len([]rune(lines[n-1]+" "+word)) <= widestWord {
+		if n := len(lines); n > 0 && len([]rune(lines[n-1]+" "+word)) <= room {
 			lines[n-1] += " " + word
 			continue
 		}

@@ -52,9 +52,9 @@ func NonInferior(rates []Rate, margin, level float64) NonInferiority {
 	case 1/math.Pow(2, float64(len(rates))) > alpha:
 		out.Reason = fmt.Sprintf("%d pairs can't show it: the test goes no lower than 1/2^%d", len(rates), len(rates))
 	case margin == 0:
-		out.Reason = fmt.Sprintf("p = %.4f: a margin of 0 asks for superiority", p)
+		out.Reason = "a margin of 0 asks for superiority"
 	default:
-		out.Reason = fmt.Sprintf("p = %.4f", p)
+		out.Reason = "the pairs do not exclude a loss as large as the margin"
 	}
 	return out
 }

@@ -40,15 +40,16 @@ claims: [goodput, failures, ttft]
 
 // Plan parses PlanText after replacing each old text, which must be there, by
 // the new one that follows it.
-func Plan(oldnew ...string) *plan.Plan {
-	text := PlanText
+func Plan(oldnew ...string) *plan.Plan { return parse("fixture.yaml", PlanText, oldnew) }
+
+func parse(name, text string, oldnew []string) *plan.Plan {
 	for i := 0; i < len(oldnew); i += 2 {
 		if !strings.Contains(text, oldnew[i]) {
 			panic(fmt.Sprintf("the fixture has no %q", oldnew[i]))
 		}
 		text = strings.Replace(text, oldnew[i], oldnew[i+1], 1)
 	}
-	p, err := plan.Parse("fixture.yaml", []byte(text))
+	p, err := plan.Parse(name, []byte(text))
 	if err != nil {
 		panic(err)
 	}
@@ -82,14 +83,7 @@ func Run(p *plan.Plan, o Options) record.Run {
 	if o.Speed == 0 {
 		o.Speed = 10
 	}
-	fact := func(v any) record.Fact { return record.Fact{Value: v, Provenance: record.ClientObserved} }
-	run := record.Run{Environment: record.Environment{
-		Run: "fixture-20260101T000000Z", StartedAt: "2026-01-01T00:00:00Z", Substitutions: map[string]string{},
-		Facts: map[string]record.Fact{
-			"cpu_model": fact("a processor"), "cpu_count": fact(2), "kernel": fact("6.1"), "clock_source": fact("tsc"),
-			"go_version": fact("go1.26"), "revision": {Reason: "no checkout"},
-		},
-	}}
+	run := record.Run{Environment: environment("fixture-20260101T000000Z")}
 	stopped := false
 	for _, place := range p.Schedule().Lifecycles {
 		if stopped {
@@ -106,6 +100,17 @@ func Run(p *plan.Plan, o Options) record.Run {
 		stopped = b.stopped
 	}
 	return run
+}
+
+func environment(run string) record.Environment {
+	fact := func(v any) record.Fact { return record.Fact{Value: v, Provenance: record.ClientObserved} }
+	return record.Environment{
+		Run: run, StartedAt: "2026-01-01T00:00:00Z", Substitutions: map[string]string{},
+		Facts: map[string]record.Fact{
+			"cpu_model": fact("a processor"), "cpu_count": fact(2), "kernel": fact("6.1"), "clock_source": fact("tsc"),
+			"go_version": fact("go1.26"), "revision": {Reason: "no checkout"},
+		},
+	}
 }
 
 const stoppedText = "the run was stopped inside the wave: interrupted by the user"
@@ -256,7 +261,7 @@ func (b *builder) tokens(r *record.Request, n int, start, step int64) {
 }
 
 func (b *builder) answer(r *record.Request, start, step int64) {
-	n, status, reason := b.plan.Workload.MaxTokens, 200, "length"
+	n, status, reason := b.plan.Asked(b.place).Tokens, 200, "length"
 	b.tokens(r, n, start, step)
 	r.Outcome, r.HTTPStatus, r.FinishReason, r.UsageOutputTokens = record.OK, &status, &reason, &n
 	r.EndedAt = *r.LastTokenAt + 1000

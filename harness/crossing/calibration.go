@@ -136,13 +136,13 @@ func Calibrate(k int, distribution string, experiments int, seed uint64) Calibra
 func sameArmTwice(k int, distribution string, r *rand.Rand) (difference, repaid bool) {
 	const requests = 24
 	side := func() Side {
-		at := 60e9 + 1e9*draw(distribution, r)
+		at := 60e9 + float64(1e9*draw(distribution, r))
 		s := Side{Initialization: int64(max(at, 0))}
 		at = float64(s.Initialization)
 		// What a lifecycle's requests have in common is most of their noise.
-		pace := 1e9 + 2e7*draw(distribution, r)
+		pace := 1e9 + float64(2e7*draw(distribution, r))
 		for range requests {
-			at += max(0, pace+1e7*draw(distribution, r))
+			at += max(0, pace+float64(1e7*draw(distribution, r)))
 			s.Terminals = append(s.Terminals, int64(at))
 		}
 		return s

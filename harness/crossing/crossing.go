@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Options say what is asked of the pairs.
@@ -316,7 +315,7 @@ func (a *Analysis) order(pairs []Pair, requests int) {
 		return
 	}
 	// Least squares of D(N) on the place in the run, from 1.
-	middle, top, bottom := float64(len(pairs)+1)/2, 0.0, 0.0
+	middle, top, bottom := float64(float64(len(pairs)+1)/2), 0.0, 0.0
 	for i, end := range ends {
 		x := float64(i+1) - middle
 		top += float64(x * end)
@@ -346,10 +345,4 @@ func quantile(sorted []float64, q float64) float64 {
 		return sorted[len(sorted)-1]
 	}
 	return sorted[low] + float64((h-float64(low))*(sorted[low+1]-sorted[low]))
-}
-
-func sorted(values []float64) []float64 {
-	out := slices.Clone(values)
-	slices.Sort(out)
-	return out
 }

@@ -43,7 +43,7 @@ func NonInferior(rates []Rate, margin, level float64) NonInferiority {
 	m := math.Round(mean(differences)*1e9) / 1e9
 	p := oneSided(shifted)
 	out.Mean, out.PValue = &m, &p
-	alpha := (1 - level) / 2
+	alpha := float64((1 - level) / 2)
 	out.Shown = p <= alpha+1e-12 && mean(shifted) > 0
 	switch {
 	case out.Degenerate:

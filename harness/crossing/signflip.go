@@ -74,7 +74,7 @@ func signFlip(effects []float64, seed uint64) (float64, bool) {
 	}
 	observed := math.Abs(sum(effects))
 	// Patterns that are equal in exact arithmetic must count as equal.
-	least := observed - 1e-12*math.Max(1, observed)
+	least := observed - float64(1e-12*math.Max(1, observed))
 	extreme, all := 0, 0
 	exact := eachFlip(effects, seed, func(s float64) {
 		all++
@@ -91,7 +91,7 @@ func signFlip(effects []float64, seed uint64) (float64, bool) {
 // oneSided is the share of sign patterns whose sum is at least as large.
 func oneSided(effects []float64) float64 {
 	observed := sum(effects)
-	least := observed - 1e-12*math.Max(1, math.Abs(observed))
+	least := observed - float64(1e-12*math.Max(1, math.Abs(observed)))
 	extreme, all := 0, 0
 	if exact := eachFlip(effects, 0, func(s float64) {
 		all++

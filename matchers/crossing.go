@@ -97,7 +97,9 @@ func (m *crossingMatcher) NegatedFailureMessage(any) string {
 // in right answers where they were evaluated. Where nothing went wrong in
 // either arm it succeeds too, since there is nothing that could be worse. It
 // takes a metric.Lane.
-func NotBeInferiorTo(baseline string) types.GomegaMatcher { return &inferiorMatcher{baseline: baseline} }
+func NotBeInferiorTo(baseline string) types.GomegaMatcher {
+	return &inferiorMatcher{baseline: baseline}
+}
 
 type inferiorMatcher struct {
 	baseline string

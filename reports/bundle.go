@@ -21,6 +21,8 @@ const (
 	ReportFile  = "report.md"
 	JUnitFile   = "junit.xml"
 	SumsFile    = "SHA256SUMS"
+	// TasksFile has the texts of prompts that were made an exact length, by id.
+	TasksFile = "tasks.json"
 
 	telemetryFile     = "telemetry.jsonl"
 	engineMetricsFile = "engine-metrics.jsonl"

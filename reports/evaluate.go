@@ -1,13 +1,19 @@
 package reports
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
 	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/workloads"
 )
 
 // Tasks are the cycles of a crossover plan's lanes, drawn from the plan alone;
-// a concurrency plan has none.
+// a concurrency plan has none. A task that the plan wants at an exact length has
+// that length's id, and still the text that was drawn: the engine's count
+// decides the other, which a bundle keeps in [TasksFile].
 func Tasks(p *plan.Plan) (map[plan.Lane][]workloads.Task, error) {
 	if p.Pairing == nil {
 		return nil, nil
@@ -18,6 +24,11 @@ func Tasks(p *plan.Plan) (map[plan.Lane][]workloads.Task, error) {
 		cycle, err := workloads.Cycle(s.Tasks, s.Cycle, p.Seed)
 		if err != nil {
 			return nil, err
+		}
+		for i := range cycle {
+			if n := s.InputLength(i); n > 0 {
+				cycle[i].ID = workloads.ExactID(cycle[i], n)
+			}
 		}
 		tasks[lane] = cycle
 	}
@@ -41,4 +52,23 @@ func Evaluate(p *plan.Plan, tasks map[plan.Lane][]workloads.Task, r record.Reque
 	}
 	correct, _ := workloads.Of(tasks[lane], r.Ordinal).Evaluate(r.OutputText)
 	return &correct, ""
+}
+
+// WriteTasks keeps the texts of prompts that were made an exact length, by id.
+func WriteTasks(dir string, texts map[string]string) error {
+	data, err := json.MarshalIndent(texts, "", " ")
+	if err != nil {
+		return err
+	}
+	return record.WriteFile(filepath.Join(dir, TasksFile), append(data, '\n'))
+}
+
+// ReadTasks reads them back.
+func ReadTasks(dir string) (map[string]string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, TasksFile))
+	if err != nil {
+		return nil, err
+	}
+	var texts map[string]string
+	return texts, json.Unmarshal(data, &texts)
 }

@@ -67,7 +67,7 @@ func Verify(dir string) (Verdict, error) {
 	v.derived(b)
 	v.junit(b)
 	v.logs(run)
-	if err := v.strangers(run); err != nil {
+	if err := v.strangers(p, run); err != nil {
 		return Verdict{}, err
 	}
 	return Verdict{Reasons: v.reasons, Status: b.Summary.Status, Validity: b.Summary.Validity}, nil
@@ -488,10 +488,13 @@ func (v *verification) logs(run record.Run) {
 }
 
 // strangers names every file that no bundle of this run has.
-func (v *verification) strangers(run record.Run) error {
-	known := append(slices.Clone(evidence), PlanFile, SummaryFile, ClaimsFile, ReportFile, JUnitFile, telemetryFile, engineMetricsFile)
+func (v *verification) strangers(p *plan.Plan, run record.Run) error {
+	known := append(slices.Clone(evidence), TasksFile, PlanFile, SummaryFile, ClaimsFile, ReportFile, JUnitFile, telemetryFile, engineMetricsFile)
 	for _, lane := range []plan.Lane{plan.Fixed, plan.Natural} {
 		known = append(known, curveFile(lane))
+	}
+	if p.Pairing != nil && p.Pairing.Fitted() {
+		known = append(known, fmt.Sprintf("%s/00-%s.log", record.LogsDir, p.WithRole(plan.Baseline).Name))
 	}
 	for i := range run.Environment.Invocations {
 		known = append(known, EarlierJUnit(i+1))

@@ -31,9 +31,13 @@ func Exact(ctx context.Context, t Task, tokens int, count func(ctx context.Conte
 	if err != nil {
 		return Task{}, fmt.Errorf("%s can't be made %d tokens long: %w", t.ID, tokens, err)
 	}
-	t.ID = fmt.Sprintf("%s/%d/%s", t.Family, tokens, t.ID[strings.LastIndexByte(t.ID, '/')+1:])
-	t.Text = text
+	t.ID, t.Text = ExactID(t, tokens), text
 	return t, nil
+}
+
+// ExactID is the ID of a task at an exact number of tokens.
+func ExactID(t Task, tokens int) string {
+	return fmt.Sprintf("%s/%d/%s", t.Family, tokens, t.ID[strings.LastIndexByte(t.ID, '/')+1:])
 }
 
 // mostTokens is more than any engine takes, and few enough to hold in memory.

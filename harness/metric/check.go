@@ -431,6 +431,11 @@ func (c *checker) requests() {
 				c.inAttempt(r, "record", "it is called a timeout after %.3f s, and the limit is %.3f s", float64(took)/1e9, float64(limit)/1e9)
 			}
 		}
+		if c.plan.Pairing != nil && r.InputTokens != nil {
+			if want := c.plan.Pairing.Lanes.Sequence(l.Lane).InputLength(r.Ordinal - 1); want > 0 && *r.InputTokens != want {
+				c.byServer(r, "prompts", "%s has %d input tokens, and the plan makes it exactly %d", r.PromptID, *r.InputTokens, want)
+			}
+		}
 		if r.OutputTokens == nil {
 			continue
 		}

@@ -49,6 +49,29 @@ type Sequence struct {
 	// the natural lane; the other is 0.
 	OutputTokens int `yaml:"output_tokens,omitempty"`
 	MaxTokens    int `yaml:"max_tokens,omitempty"`
+	// InputTokens are the exact lengths of the prompts, chat template included:
+	// the tasks of a cycle get them in turn. Empty: as they were drawn.
+	InputTokens []int `yaml:"input_tokens,omitempty"`
+}
+
+// InputLength is the exact length of a cycle's i-th prompt, from 0; 0: as it
+// was drawn.
+func (s *Sequence) InputLength(i int) int {
+	if len(s.InputTokens) == 0 {
+		return 0
+	}
+	return s.InputTokens[i%s.Cycle%len(s.InputTokens)]
+}
+
+// Fitted says whether any lane's prompts have to be made an exact length, for
+// which an engine has to count them.
+func (c *Pairing) Fitted() bool {
+	for _, lane := range c.Lanes.Each() {
+		if len(c.Lanes.Sequence(lane).InputTokens) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Crossing says when a crossing counts as sustained.

@@ -28,6 +28,7 @@ func TestACrossoverPlanFreezesToAFixedPoint(t *testing.T) {
 	for _, edits := range [][]string{
 		nil,
 		{"  fixed:   {tasks: retrieval, requests: 144, cycle: 12, output_tokens: 96}\n", "", "output_identical, equal_token_count, ", ""},
+		{"output_tokens: 96", "output_tokens: 96, input_tokens: [64, 128]"},
 		{"cost: {list_rate_per_hour: 0.39, currency: USD, source: console, boundary: boot to termination}\nresume: {causes: [preempted, operator], at_most: 2}\n", ""},
 		{"caches: {compile: fresh, prefix: \"off\", page: warm, image: present}\n", "", "inference: {level: 95%, resamples: 20000, margin: 0%}\n", "", "blocks: [ABBA, BAAB], poll: 50ms", "blocks: [BAAB]"},
 	} {
@@ -75,6 +76,7 @@ func TestWhatACrossoverPlanCannotBe(t *testing.T) {
 		{"role: candidate,", "role: candidate, token_ids: false,", "claims[0]: output_identical is decided from token ids, and compiled is not asked for them"},
 		{"temperature: 0", "temperature: 1", ""},
 		{"currency: USD", "currency: dollars", `cost.currency: "dollars" is wrong: write a currency's three letters, such as USD`},
+		{"output_tokens: 96", "output_tokens: 96, input_tokens: [2048, 8]", "lanes.fixed.input_tokens[1]: 8 is too small"},
 		{"at_most: 2", "at_most: 0", "resume.at_most: 0 is too small"},
 		{"experiment: crossover", "experiment: crossover\nworkload: {prompts: eight, max_tokens: 1, lane: fixed}", "workload: unknown key"},
 	} {

@@ -162,6 +162,21 @@ var _ = Describe("the ten rules of a crossover", Label("protocol"), Ordered, fun
 		Expect(inLane(b, plan.Fixed).Kept.Result).To(BeNil(), "no number that depends on it")
 	})
 
+	It("1: and prompts of an exact length, by the engine's own count", func(ctx SpecContext) {
+		exact := append([]string{"cycle: 12, output_tokens: 32", "cycle: 12, output_tokens: 32, input_tokens: [300, 500]"}, onlyFixed...)
+		b, dir := crossover(ctx, pairs(exact...))
+		Expect(b.Summary).To(KeepTheProtocol())
+		for _, r := range b.Run.Requests {
+			Expect(r.InputTokens).To(HaveValue(Equal([]int{300, 500}[(r.Ordinal-1)%2])), r.PromptID)
+		}
+		texts, err := reports.ReadTasks(dir)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(texts).To(HaveLen(12))
+		run := clone(b.Run)
+		*run.Requests[4].InputTokens = 301
+		Expect(reports.Derive(b.Plan, run).Summary.Validity.Reasons).To(ContainElement(ContainSubstring("301 input tokens, and the plan makes it exactly 300")))
+	})
+
 	It("2: fresh lifecycles: one of another making is invalid, and so are caches that are not as declared", func() {
 		s := broken(func(run *record.Run) {
 			run.Lifecycles[5].Identity["parameters"] = record.Fact{Value: "another", Provenance: record.Emulated}

@@ -12,6 +12,19 @@ import (
 type asks struct {
 	prompts []workloads.Prompt
 	tasks   map[plan.Lane][]workloads.Task
+	fitted  bool // every task has the length that the plan wants
+}
+
+// fit puts texts of an exact length in the place of those that were drawn.
+func (a *asks) fit(texts map[string]string) {
+	for _, cycle := range a.tasks {
+		for i := range cycle {
+			if text, ok := texts[cycle[i].ID]; ok {
+				cycle[i].Text = text
+			}
+		}
+	}
+	a.fitted = true
 }
 
 func newAsks(p *plan.Plan) (asks, error) {

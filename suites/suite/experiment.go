@@ -100,7 +100,11 @@ const overhead = 30 * time.Second
 // on that node alone, since a first spec's own limit would include it.
 func (e *Experiment) StartTimeout() ginkgo.NodeTimeout {
 	t := e.timeouts()
-	return ginkgo.NodeTimeout(t.Image.D() + t.Ready.D() + t.Stop.D() + overhead)
+	once := t.Image.D() + t.Ready.D() + t.Stop.D() + overhead
+	if e.Plan.Pairing != nil && e.Plan.Pairing.Fitted() {
+		once *= 2 // the server that counts the prompts comes first
+	}
+	return ginkgo.NodeTimeout(once)
 }
 
 // begin makes the bundle's place at the first start.

@@ -116,6 +116,10 @@ func (r *Run) Dir() string { return r.dir }
 // Start brings a lifecycle's server up. Whatever it returns, Stop must follow.
 // The error wraps [engine.ErrUnavailable] if this machine lacks something.
 func (r *Run) Start(ctx context.Context, place plan.Lifecycle) error {
+	if err := r.prepare(ctx); err != nil {
+		r.unstarted[place.Number] = r.redact.Redact(err.Error())
+		return fmt.Errorf("the prompts could not be made their length: %w", err)
+	}
 	arm := *r.expanded.Arm(place.Arm)
 	made, err := lifecycle.NewEngine(r.expanded, arm, place, r.asks.texts(place.Lane), r.root, lifecycle.WithAnswers(r.asks.answers(place.Lane)))
 	if err == nil {

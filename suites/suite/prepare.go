@@ -1,0 +1,115 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+
+	"assay/harness/engine"
+	"assay/harness/lifecycle"
+	"assay/harness/plan"
+	"assay/harness/record"
+	"assay/reports"
+	"assay/workloads"
+)
+
+// prepare makes the prompts that the plan wants at an exact length, by the
+// count of a server of the baseline arm that is started for nothing else,
+// before the first lifecycle: no lifecycle of the schedule pays for it. It does
+// nothing where no prompt has to be fitted, or the bundle has the texts from an
+// earlier invocation.
+func (r *Run) prepare(ctx context.Context) error {
+	if r.Plan.Pairing == nil || !r.Plan.Pairing.Fitted() || r.asks.fitted {
+		return nil
+	}
+	if texts, err := reports.ReadTasks(r.dir); err == nil {
+		r.asks.fit(texts)
+		return nil
+	}
+	arm := *r.expanded.Arm(r.Plan.WithRole(plan.Baseline).Name)
+	made, err := lifecycle.NewEngine(r.expanded, arm, plan.Lifecycle{}, nil, r.root)
+	if err == nil {
+		err = made.Check(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	r.progress.lifecycle("preparing: " + arm.Name + " counts the prompts' tokens")
+	l, err := lifecycle.Start(ctx, lifecycle.Config{
+		Run: r.name, Place: plan.Lifecycle{Arm: arm.Name}, Arm: arm, Engine: made, Timeouts: r.timeouts(), Scale: r.Plan.TimeScale,
+		LogDir: filepath.Join(r.dir, record.LogsDir), Redact: r.redact,
+	})
+	if err == nil {
+		err = r.fit(ctx, l.Server())
+	}
+	_, stopErr := l.Stop(context.WithoutCancel(ctx))
+	return errors.Join(err, stopErr)
+}
+
+// fit makes every task its length, and keeps the texts.
+func (r *Run) fit(ctx context.Context, server engine.Server) error {
+	texts := map[string]string{}
+	for lane, cycle := range r.asks.tasks {
+		sequence := r.Plan.Pairing.Lanes.Sequence(lane)
+		for i, task := range cycle {
+			n := sequence.InputLength(i)
+			if n == 0 {
+				continue
+			}
+			fitted, err := workloads.Exact(ctx, task, n, func(ctx context.Context, text string) (int, error) {
+				return countTokens(ctx, server, r.Plan.Model.ServedAs, text)
+			})
+			if err != nil {
+				return err
+			}
+			texts[fitted.ID] = fitted.Text
+		}
+	}
+	if err := reports.WriteTasks(r.dir, texts); err != nil {
+		return err
+	}
+	r.asks.fit(texts)
+	return nil
+}
+
+// countTokens asks a server how many tokens a chat of one turn has, its
+// template included.
+func countTokens(ctx context.Context, server engine.Server, model, text string) (int, error) {
+	body, err := json.Marshal(map[string]any{
+		"model": model, "messages": []map[string]string{{"role": "user", "content": text}}, "add_generation_prompt": true,
+	})
+	if err != nil {
+		return 0, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL()+"/tokenize", bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if keyed, ok := server.(engine.Keyed); ok {
+		keyed.Authorize(request)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("/tokenize did not answer: %w", err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
+	var said struct {
+		Count *int `json:"count"`
+	}
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("/tokenize did not answer whole: %w", err)
+	case response.StatusCode != http.StatusOK:
+		return 0, fmt.Errorf("/tokenize answered %s: this engine can't count prompts, so leave input_tokens out", response.Status)
+	case json.Unmarshal(data, &said) != nil || said.Count == nil:
+		return 0, errors.New("/tokenize answered without a count: this engine can't count prompts, so leave input_tokens out")
+	}
+	return *said.Count, nil
+}

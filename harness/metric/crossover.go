@@ -201,13 +201,15 @@ func failedIn(both sides) string {
 
 // The two ways to count a sequence with a failure in it: to the end, each
 // attempt when it ended, or until the first failed ordinal.
+type counting int
+
 const (
-	asEnded      = true
-	untilFailure = false
+	asEnded counting = iota
+	untilFailure
 )
 
 // analyse makes the analysis of pairs.
-func (s *summarizer) analyse(lane plan.Lane, pairs []sides, out []Exclusion, failures bool) Analysis {
+func (s *summarizer) analyse(lane plan.Lane, pairs []sides, out []Exclusion, how counting) Analysis {
 	a := Analysis{Pairs: []int{}, Out: out}
 	if a.Out == nil {
 		a.Out = []Exclusion{}
@@ -217,7 +219,7 @@ func (s *summarizer) analyse(lane plan.Lane, pairs []sides, out []Exclusion, fai
 		a.Pairs = append(a.Pairs, both.pair)
 		in = append(in, crossing.Pair{
 			Number: i + 1, CandidateFirst: both.candidateFirst,
-			Baseline: s.side(both.baseline, failures), Candidate: s.side(both.candidate, failures),
+			Baseline: s.side(both.baseline, how), Candidate: s.side(both.candidate, how),
 		})
 	}
 	if len(in) == 0 {
@@ -242,12 +244,12 @@ func (s *summarizer) analyse(lane plan.Lane, pairs []sides, out []Exclusion, fai
 
 // side is a lifecycle's times from the start of its initialization on, in the
 // result's time.
-func (s *summarizer) side(of side, failures bool) crossing.Side {
+func (s *summarizer) side(of side, how counting) crossing.Side {
 	started := *moment(of.lifecycle, engine.Started)
 	scaled := func(ns int64) int64 { return int64(math.Round(float64(float64(ns-started) * s.plan.TimeScale))) }
 	out := crossing.Side{Initialization: scaled(*moment(of.lifecycle, engine.Ready))}
 	for _, r := range of.attempts {
-		if r.Outcome != record.OK && failures == untilFailure {
+		if r.Outcome != record.OK && how == untilFailure {
 			break
 		}
 		out.Terminals = append(out.Terminals, scaled(r.EndedAt))

@@ -104,7 +104,7 @@ func knownLabels(labels []string) ([]string, error) {
 	if own, err := planFiles(); err == nil {
 		files = append(files, own...)
 	}
-	known := append([]string{"protocol"}, labels...)
+	known := append([]string{"protocol", "recorded"}, labels...)
 	for _, file := range files {
 		p, err := plan.Load(file)
 		if err != nil {

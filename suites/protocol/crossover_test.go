@@ -47,6 +47,7 @@ lanes:
 schedule: {pairs: 6, poll: 1ms}
 failure: exclude_pair
 crossing: {dwell: 4}
+inference: {resamples: 1000}
 cost: {list_rate_per_hour: 3.6, currency: EUR, source: a list, boundary: boot to termination}
 resume: {causes: [operator], at_most: 1}
 timeouts: {ready: 10m, request: 100s, connect: 1000s, stop: 1000s}

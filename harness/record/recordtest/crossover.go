@@ -25,6 +25,7 @@ lanes:
 schedule: {pairs: 6}
 failure: exclude_pair
 crossing: {dwell: 4}
+inference: {resamples: 1000}
 cost: {list_rate_per_hour: 0.39, currency: USD, source: a list, boundary: boot to termination}
 timeouts: {ready: 1m, request: 10s, stop: 10s}
 claims: [output_identical, equal_token_count, natural_quality]

@@ -141,4 +141,5 @@ func TestPlansKnowWhatIsShipped(t *testing.T) {
 		_, err := workloads.Set(name)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
+	g.Expect(plan.Families).To(Equal(workloads.Families()))
 }

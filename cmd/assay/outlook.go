@@ -26,6 +26,9 @@ func printOutlook(out io.Writer, p *plan.Plan, from string) error {
 	fmt.Fprintf(w, "\nwhat it could show\n")
 	if from == "" {
 		row("estimate", "none: name an earlier bundle with --from, such as one of fewer pairs")
+		if c := p.Pairing.Cost; c != nil {
+			row("list cost", "at worst %.2f %s at %g an hour (%s), if every deadline is met by a hair", float64(p.WorstCaseEmulated().D().Hours()*c.ListRatePerHour), c.Currency, c.ListRatePerHour, c.Source)
+		}
 		return nil
 	}
 	b, err := reports.Read(from)
@@ -43,7 +46,11 @@ func printOutlook(out io.Writer, p *plan.Plan, from string) error {
 		}
 		total += hours
 	}
-	row("it takes", "about %s, as %s did", time.Duration(total*float64(time.Hour)).Round(time.Minute), b.Run.Environment.Run)
+	here := ""
+	if p.TimeScale != 1 {
+		here = fmt.Sprintf(" of emulated time, which passes %g times faster", p.TimeScale)
+	}
+	row("it takes", "about %s%s, as %s did", time.Duration(total*float64(time.Hour)).Round(time.Minute), here, b.Run.Environment.Run)
 	if c := p.Pairing.Cost; c != nil {
 		row("list cost", "at least %.2f %s at %g an hour (%s)", float64(total*c.ListRatePerHour), c.Currency, c.ListRatePerHour, c.Source)
 	}

@@ -164,7 +164,7 @@ func (s *summarizer) unusable(both sides, findings []Finding) string {
 		l, w := side.lifecycle, side.wave
 		where := fmt.Sprintf("lifecycle %d (%s) ", l.Number, l.Arm)
 		if s.abandoned(l.Number) {
-			return "the pair was abandoned: " + l.Error
+			return "the pair was abandoned after an interruption, cause " + s.cut[both.pair].Cause
 		}
 		if w.Status != "ran" {
 			return fmt.Sprintf("%sdid not serve its sequence: it is %s: %s", where, w.Status, w.Reason)

@@ -1,5 +1,5 @@
 // Package recorded is published evidence: the records of a run that somebody
-// else made and published, read strictly, so that its figures can be derived
-// again and its statements held against what the records support. There are no
-// servers in it.
+// else made and published, and the table of another, read strictly, so that
+// their figures can be derived again and their statements held against what the
+// records support. There are no servers in it.
 package recorded

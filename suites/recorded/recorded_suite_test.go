@@ -3,10 +3,9 @@ package recorded_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"math"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 
 	"assay/claim"
 	"assay/harness/crossing"
-	"assay/harness/metric"
 	"assay/harness/record"
 	"assay/suites/recorded"
 	"assay/suites/suite"
@@ -25,21 +23,51 @@ import (
 
 func TestRecorded(t *testing.T) { suite.Main(t, "Recorded", "recorded") }
 
-const file = "testdata/rtx4090-eager-compiled.json"
+// The published facts, each with the SHA-256 that it has as published.
+var facts = map[string]string{
+	"testdata/rtx4090-eager-compiled.json": "5ced567f990e2d8714d499ebb2ad7361104a3e99c8d56f6c460edc6c77812fef",
+	"testdata/declared.json":               "2216bdaac11eae0f56dda85a9089ccabe5caf9a57536d3bb54512a817c848547",
+	"testdata/t4-concurrency.json":         "92d41337e94e9e23b73621c0ac88dbec4480ffa893f102b36c9948d2a7aca0ac",
+}
+
+// published reads facts that nobody has touched.
+func published(file string) []byte {
+	GinkgoHelper()
+	data, err := os.ReadFile(file)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(digest(data)).To(Equal(facts[file]), "%s is not as it was published", file)
+	return data
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func theRun() *recorded.Run {
+	GinkgoHelper()
+	run, err := recorded.ParseRun(published("testdata/rtx4090-eager-compiled.json"))
+	Expect(err).NotTo(HaveOccurred())
+	return run
+}
+
+func theCost() *recorded.Cost {
+	GinkgoHelper()
+	cost, err := recorded.ParseCost(published("testdata/declared.json"))
+	Expect(err).NotTo(HaveOccurred())
+	return cost
+}
 
 // printed matches a number that was published with six digits after the point.
 func printed(v float64) types.GomegaMatcher { return BeNumerically("~", v, 5e-7) }
 
-// lasted matches a duration that was published likewise, in seconds.
-func lasted(v float64) types.GomegaMatcher {
-	return WithTransform(func(d time.Duration) float64 { return d.Seconds() }, printed(v))
-}
-
 var _ = Describe("eager and compiled vLLM on one RTX 4090, one pair", Label("recorded"), Ordered, func() {
 	var run *recorded.Run
+	var cost *recorded.Cost
 
-	// analysed is what the pair shows over so many requests, by one of the two
-	// ways to count them.
+	BeforeAll(func() { run, cost = theRun(), theCost() })
+
+	// analysed is what a pair shows over the 12 requests.
 	analysed := func(p crossing.Pair) crossing.Analysis {
 		GinkgoHelper()
 		a, err := crossing.Analyze([]crossing.Pair{p}, crossing.Options{Requests: 12, Dwell: 12, Level: 0.95, Resamples: 1000, Seed: 1})
@@ -47,209 +75,413 @@ var _ = Describe("eager and compiled vLLM on one RTX 4090, one pair", Label("rec
 		return a
 	}
 
-	BeforeAll(func() {
-		data, err := os.ReadFile(file)
-		Expect(err).NotTo(HaveOccurred())
-		sum := sha256.Sum256(data)
-		Expect(hex.EncodeToString(sum[:])).To(Equal("5ced567f990e2d8714d499ebb2ad7361104a3e99c8d56f6c460edc6c77812fef"), "these are the facts as published")
-		run, err = recorded.Load(file)
-		Expect(err).NotTo(HaveOccurred())
+	It("has 24 requests, 12 to each, the same ones", func() {
 		Expect(run.Requests).To(HaveLen(24))
+		Expect(run.Of("eager")).To(HaveLen(12))
+		Expect(run.Of("compiled")).To(HaveLen(12))
 	})
 
-	It("adds up its latencies and its times to first token", func() {
-		Expect(run.LatencySum("eager")).To(printed(22.861590))
-		Expect(run.LatencySum("compiled")).To(printed(17.046030))
-		Expect(run.LatencySum("eager") - run.LatencySum("compiled")).To(BeNumerically("~", 5.816, 5e-4))
+	DescribeTable("has its scopes, each by its own name, to the nanosecond and as printed",
+		func(mode string, want recorded.Scopes, initialization, readyToEnd, requestPhase, latencySum, invokedToEnd float64) {
+			s, l := run.Scopes(mode), run.Lifecycle(mode)
+			Expect(s).To(Equal(want))
+			Expect(s.Initialization.Seconds()).To(printed(initialization))
+			Expect(s.ReadyToEnd.Seconds()).To(printed(readyToEnd))
+			Expect(s.RequestPhase.Seconds()).To(printed(requestPhase))
+			Expect(s.LatencySum.Seconds()).To(printed(latencySum))
+			Expect(s.InvokedToEnd.Seconds()).To(printed(invokedToEnd))
+			Expect([]float64{l.InitializationSeconds, l.RequestPhaseSeconds, l.HostLifecycleSeconds}).To(
+				Equal([]float64{s.Initialization.Seconds(), s.ReadyToEnd.Seconds(), s.InvokedToEnd.Seconds()}),
+				"what was published as the request phase is ready_to_end, and as the host lifecycle invoked_to_end")
+		},
+		Entry("eager", "eager", recorded.Scopes{
+			Initialization: 64_600_270_000, ReadyToEnd: 23_017_732_000, RequestPhase: 22_953_382_000, LatencySum: 22_861_589_948, InvokedToEnd: 132_292_676_000,
+		}, 64.600270, 23.017732, 22.953382, 22.861590, 132.292676),
+		Entry("compiled", "compiled", recorded.Scopes{
+			Initialization: 119_143_334_000, ReadyToEnd: 17_189_201_000, RequestPhase: 17_134_182_000, LatencySum: 17_046_030_152, InvokedToEnd: 175_954_381_000,
+		}, 119.143334, 17.189201, 17.134182, 17.046030, 175.954381),
+	)
+
+	It("adds up its times to first token", func() {
 		Expect(run.TTFTSum("eager")).To(printed(9.218718))
 		Expect(run.TTFTSum("compiled")).To(printed(9.237278))
 	})
 
-	DescribeTable("has its scopes, each by its own name, from the published moments",
-		func(mode string, initialization, readyToEnd, requestPhase, invokedToEnd float64) {
-			s, l := run.Scopes(mode), run.Lifecycle(mode)
-			Expect(s.Initialization).To(lasted(initialization))
-			Expect(s.ReadyToEnd).To(lasted(readyToEnd))
-			Expect(s.RequestPhase).To(lasted(requestPhase))
-			Expect(s.InvokedToEnd).To(lasted(invokedToEnd))
-			Expect([]float64{l.InitializationSeconds, l.RequestPhaseSeconds, l.HostLifecycleSeconds}).To(HaveExactElements(printed(initialization), printed(readyToEnd), printed(invokedToEnd)),
-				"what was published as the request phase is from readiness to the end of the process")
-		},
-		Entry("eager", "eager", 64.600270, 23.017732, 22.953382, 132.292676),
-		Entry("compiled", "compiled", 119.143334, 17.189201, 17.134182, 175.954381),
-	)
+	It("has a debt of 54.543 s, of which 12 requests win 5.816 s back", func() {
+		debt, _ := run.ByMoments().Difference(0)
+		Expect(debt).To(Equal(int64(54_543_064_000)))
+		won := run.Scopes("eager").LatencySum - run.Scopes("compiled").LatencySum
+		Expect(won.Seconds()).To(BeNumerically("~", 5.816, 5e-4))
+	})
 
-	It("has a debt, and a residue in both published variants, which differ by what no latency counts", func() {
-		latencies, moments := run.ByLatencies(), run.ByMoments()
-		debt, _ := latencies.Difference(0)
-		Expect(debt).To(Equal(int64(54543064*time.Microsecond)), "54.543 s, to the microsecond that was published")
-		byLatencies, byMoments := analysed(latencies), analysed(moments)
-		Expect(*byLatencies.End.Mean).To(printed(48.727504))
-		Expect(*byMoments.End.Mean).To(printed(48.723142))
-		between := *byLatencies.End.Mean - *byMoments.End.Mean
-		Expect(between).To(BeNumerically("~", 0.004362, 5e-7))
-		// From readiness to the first request, and between requests, eager lost
-		// so much more than compiled.
-		Expect(run.Outside("eager") - run.Outside("compiled")).To(BeNumerically("~", between, 1e-8))
+	It("has a residue in both published variants", func() {
+		byLatencies, _ := run.ByLatencies().Difference(12)
+		byMoments, _ := run.ByMoments().Difference(12)
+		Expect(byLatencies).To(Equal(int64(48_727_504_204)))
+		Expect(byMoments).To(Equal(int64(48_723_142_000)))
+		Expect(*analysed(run.ByLatencies()).End.Mean).To(printed(48.727504))
+		Expect(*analysed(run.ByMoments()).End.Mean).To(printed(48.723142))
+	})
+
+	It("explains the 4.362 ms between them by what eager spent outside its latencies and compiled did not", func() {
+		byLatencies, _ := run.ByLatencies().Difference(12)
+		byMoments, _ := run.ByMoments().Difference(12)
+		eager, compiled := run.Uncounted("eager"), run.Uncounted("compiled")
+		more := eager.Minus(compiled)
+		Expect(more.Sum()).To(Equal(time.Duration(byLatencies - byMoments)))
+		Expect(more.Sum().Seconds()).To(BeNumerically("~", 0.004362, 5e-7))
+		Expect(more).To(Equal(recorded.Uncounted{
+			Before:  722 * time.Microsecond,    // from readiness to the first request
+			Between: 3_485 * time.Microsecond,  // in the 11 gaps between requests
+			Within:  155_204 * time.Nanosecond, // between a request's two moments and its latency
+		}))
+		// The request phase has the gaps, the latency sum has not.
+		for mode, u := range map[string]recorded.Uncounted{"eager": eager, "compiled": compiled} {
+			s := run.Scopes(mode)
+			Expect(u.Between+u.Within).To(Equal(s.RequestPhase-s.LatencySum), mode)
+		}
 	})
 
 	It("crosses at request 113 in the model, by either variant, and was seen to cross nowhere", func() {
 		for _, pair := range []crossing.Pair{run.ByLatencies(), run.ByMoments()} {
 			result := analysed(pair).Pairs[0]
 			Expect(result.First).To(BeNil())
+			Expect(result.Sustained).To(BeNil())
 			Expect(result.CensoredAt).To(Equal(12))
+			Expect(result.Modelled.At).To(HaveValue(Equal(113)))
 			Expect(result.Modelled.Label).To(Equal("Modelled frozen exact-observed-outcome sequence time crossing at request 113"))
 		}
-		at := func(p crossing.Pair, n int) float64 {
+	})
+
+	It("is 0.191134 s short of it at request 112, and 0.161496 s past it at 113", func() {
+		// The sequence laid on end by end, one request at a time.
+		repeated := func(p crossing.Pair) []int64 {
 			debt, _ := p.Difference(0)
-			end, _ := p.Difference(12)
-			rest, _ := p.Difference(n % 12)
-			return float64(debt+int64(n/12)*(end-debt)+(rest-debt)) / 1e9
+			d := []int64{debt}
+			for n := 1; n <= 113; n++ {
+				i := (n-1)%12 + 1
+				after, _ := p.Difference(i)
+				before, _ := p.Difference(i - 1)
+				d = append(d, d[n-1]+after-before)
+			}
+			return d
 		}
-		Expect(at(run.ByMoments(), 112)).To(printed(0.191134))
-		Expect(at(run.ByMoments(), 113)).To(printed(-0.161496))
-		Expect(at(run.ByLatencies(), 112)).To(BeNumerically(">", 0))
-		Expect(at(run.ByLatencies(), 113)).To(BeNumerically("<", 0))
+		byMoments, byLatencies := repeated(run.ByMoments()), repeated(run.ByLatencies())
+		Expect(byMoments[112:]).To(Equal([]int64{191_134_000, -161_496_000}))
+		Expect(byMoments[:113]).To(HaveEach(BeNumerically(">", 0)))
+		Expect(byLatencies[:113]).To(HaveEach(BeNumerically(">", 0)))
+		Expect(byLatencies[113]).To(BeNumerically("<", 0))
 	})
 
 	It("counts its tokens", func() {
-		Expect([]int{run.InputTokens("eager"), run.InputTokens("compiled")}).To(HaveEach(82732))
+		Expect([]int{run.InputTokens("eager"), run.InputTokens("compiled")}).To(HaveEach(82_732))
 		Expect(run.OutputTokens("eager")).To(Equal(426))
 		Expect(run.OutputTokens("compiled")).To(Equal(444))
 	})
 
 	It("answers alike at 8 of 12 ordinals, and is right at 10 and at 12", func() {
-		Expect(run.Divergent()).To(Equal([]int{7, 8, 11, 12}))
+		var at []int
+		for _, d := range run.Divergences() {
+			at = append(at, d.Ordinal)
+		}
+		Expect(at).To(Equal([]int{7, 8, 11, 12}))
 		Expect(run.Correct("eager")).To(Equal(10))
 		Expect(run.Correct("compiled")).To(Equal(12))
 	})
 
-	It("has its peak of sampled memory and what was declared of its cost", func() {
-		Expect(run.Lifecycle("eager").PeakGPUMemoryMiB).To(Equal(23707))
-		Expect(run.Lifecycle("compiled").PeakGPUMemoryMiB).To(Equal(21951))
-		data, err := os.ReadFile("testdata/declared.json")
-		Expect(err).NotTo(HaveOccurred())
-		var cost struct {
-			Cost       float64
-			Currency   string
-			Boundary   string
-			Provenance record.Provenance
-		}
-		Expect(json.Unmarshal(data, &cost)).To(Succeed())
-		Expect(cost.Cost).To(Equal(0.484358))
-		Expect(cost.Provenance).To(Equal(record.Declared), "it is nobody's observation")
-		// At the list rate of 0.39 an hour the two host lifecycles are a
-		// fifteenth of it: what was billed began before and ended after them.
-		hours := (run.Scopes("eager").InvokedToEnd + run.Scopes("compiled").InvokedToEnd).Hours()
-		Expect(cost.Cost).To(BeNumerically(">", 0.39*hours))
+	It("has its peaks of sampled memory", func() {
+		Expect(run.Lifecycle("eager").PeakGPUMemoryMiB).To(Equal(23_707))
+		Expect(run.Lifecycle("compiled").PeakGPUMemoryMiB).To(Equal(21_951))
 	})
 
-	It("supports what it supports, and nothing that its author refused to say", func() {
-		statements, err := run.Statements()
+	It("has a cost that is declared, and pays for whole seconds that have both lifecycles in them", func() {
+		Expect(cost.Amount).To(Equal(0.484358))
+		Expect(cost.Currency).To(Equal("USD"))
+		Expect(cost.Provenance).To(Equal(record.Declared), "no record has it")
+		seconds := math.Round(cost.Seconds())
+		Expect(seconds).To(Equal(4471.0))
+		Expect(cost.Of(time.Duration(seconds) * time.Second)).To(printed(cost.Amount))
+		// What the records can say is how much of it they see.
+		seen := run.Scopes("eager").InvokedToEnd + run.Scopes("compiled").InvokedToEnd
+		Expect(cost.Of(seen)).To(printed(0.033393))
+		whole := run.Lifecycle("compiled").Ended.Sub(run.Lifecycle("eager").HostInvocationStarted)
+		Expect(whole.Seconds()).To(And(BeNumerically(">", seen.Seconds()), BeNumerically("<", seconds)))
+	})
+})
+
+var _ = Describe("what is said of that pair", Label("recorded"), func() {
+	judged := func(e recorded.Evidence, name string) recorded.Statement {
+		GinkgoHelper()
+		statements, err := e.Statements()
 		Expect(err).NotTo(HaveOccurred())
-		verdict := map[string]claim.Verdict{}
-		reasons := map[string]string{}
-		for _, s := range statements {
-			verdict[s.Name], reasons[s.Name] = s.Verdict, strings.Join(s.Reasons, "; ")
-			Expect(s.Reasons).NotTo(BeEmpty(), s.Name)
+		i := slices.IndexFunc(statements, func(s recorded.Statement) bool { return s.Name == name })
+		Expect(i).To(BeNumerically(">=", 0), "nobody judges %q", name)
+		return statements[i]
+	}
+
+	// What other evidence would have had, one fact each. They are applied in
+	// the order in which a statement lists them.
+	type fact = func(*recorded.Evidence)
+	replicated := func(e *recorded.Evidence) {
+		for n := 2; n <= 8; n++ {
+			p := e.Pairs[0]
+			p.Number = n
+			e.Pairs, e.Latencies = append(e.Pairs, p), append(e.Latencies, e.Latencies[0])
 		}
-		for name, says := range map[string]string{
-			"break-even": "right-censored: D(12) is 48.723142 s", "faster in general": "no counterbalance", "output-identical": "8 of 12 ordinals; they differ at [7 8 11 12]",
-			"equal quality": "10 of 12 are right in eager, 12 of 12 in compiled", "replicated": "1 pair", "provider spend": "no invoice",
-		} {
-			Expect(verdict).To(HaveKeyWithValue(name, claim.Unsupported))
-			Expect(reasons[name]).To(ContainSubstring(says))
+	}
+	counterbalanced := func(e *recorded.Evidence) {
+		for i := range e.Pairs {
+			e.Pairs[i].CandidateFirst = i%2 == 1
 		}
-		for name, says := range map[string]string{"compilation time": "compiled: null: not exposed by the engine", "graph capture time": "compiled: null: no stable component timing exposed"} {
-			Expect(verdict).To(HaveKeyWithValue(name, claim.NotApplicable))
-			Expect(reasons[name]).To(ContainSubstring(says))
+	}
+	ahead := func(e *recorded.Evidence) { // compiled from the first request on
+		for i := range e.Pairs {
+			candidate := &e.Pairs[i].Candidate
+			candidate.Terminals = slices.Clone(candidate.Terminals)
+			for n := range candidate.Terminals {
+				candidate.Terminals[n] = candidate.Initialization + int64(n)
+			}
+			baseline := &e.Pairs[i].Baseline
+			baseline.Terminals = slices.Clone(baseline.Terminals)
+			for n := range baseline.Terminals {
+				baseline.Terminals[n] += int64(time.Hour)
+			}
 		}
-		Expect(verdict).To(HaveKeyWithValue("lower latency sum", claim.Supported))
-		Expect(verdict).To(HaveKeyWithValue("modelled crossing", claim.Supported))
-		Expect(statements[len(statements)-1].Provenance).To(Equal(record.Modelled), "never an observation")
+	}
+	elsewhere := func(e *recorded.Evidence) { e.Setups = append(e.Setups, "another model on another GPU") }
+	alike := func(e *recorded.Evidence) { e.Divergences = nil }
+	right := func(e *recorded.Evidence) { e.Correct = map[string]int{"eager": 12, "compiled": 12} }
+	timed := func(name, mode string) fact {
+		return func(e *recorded.Evidence) {
+			for i, c := range e.Components {
+				if c.Name == name && c.Mode == mode {
+					seconds := 1.0
+					e.Components[i].Seconds = &seconds
+				}
+			}
+		}
+	}
+	invoiced := func(e *recorded.Evidence) {
+		number := "1"
+		e.Cost.Invoice, e.Cost.Provenance = &number, record.Attested
+	}
+
+	DescribeTable("is refused where its author refused it, for reasons that the records have, and for as long as they have one of them",
+		func(name string, verdict claim.Verdict, reasons []string, facts ...fact) {
+			s := judged(theRun().Evidence(*theCost()), name)
+			Expect(s.Verdict).To(Equal(verdict))
+			Expect(s.Reasons).To(Equal(reasons))
+			// With every missing fact it would be supported; with all but one it
+			// still is not.
+			for without := -1; without < len(facts); without++ {
+				e := theRun().Evidence(*theCost())
+				for i, f := range facts {
+					if i != without {
+						f(&e)
+					}
+				}
+				if without < 0 {
+					Expect(judged(e, name).Verdict).To(Equal(claim.Supported), "with all that was missing: %v", judged(e, name).Reasons)
+				} else {
+					Expect(judged(e, name).Verdict).To(Equal(verdict), "without fact %d", without+1)
+				}
+			}
+		},
+		Entry(nil, recorded.BreakEven, claim.Unsupported, []string{
+			"k = 1: it takes 6 pairs before a two-sided sign-flip test can reach 95 %",
+			"0 of 1 pairs crossed: pair 1 is right-censored at 12, where compiled is +48.723142 s from eager",
+		}, replicated, ahead),
+		Entry(nil, recorded.CrossingSeen, claim.Unsupported, []string{
+			"0 of 1 pairs crossed: pair 1 is right-censored at 12, where compiled is +48.723142 s from eager",
+		}, ahead),
+		Entry(nil, recorded.FasterInGeneral, claim.Unsupported, []string{
+			"k = 1: it takes 6 pairs before a two-sided sign-flip test can reach 95 %",
+			"the mean difference of the latency sums is -5.815560 s, with p = 1 by two-sided sign flips",
+			"no counterbalance: the same arm came first in every pair",
+			"one set-up: Qwen/Qwen3-8B on one NVIDIA GeForce RTX 4090",
+			"outputs are equal at 8 of 12 ordinals, and differ at [7 8 11 12]",
+			"right answers: 10 of 12 in eager, 12 of 12 in compiled",
+		}, replicated, counterbalanced, elsewhere, alike, right),
+		Entry(nil, recorded.EqualOutputs, claim.Unsupported, []string{
+			"outputs are equal at 8 of 12 ordinals, and differ at [7 8 11 12]",
+		}, alike),
+		Entry(nil, recorded.EqualQuality, claim.Unsupported, []string{
+			"k = 1: it takes 6 pairs before a two-sided sign-flip test can reach 95 %",
+			"right answers: 10 of 12 in eager, 12 of 12 in compiled",
+		}, replicated, right),
+		Entry(nil, recorded.Repeatable, claim.Unsupported, []string{
+			"k = 1: it takes 6 pairs before a two-sided sign-flip test can reach 95 %",
+			"the mean difference of the latency sums is -5.815560 s, with p = 1 by two-sided sign flips",
+			"no counterbalance: the same arm came first in every pair",
+		}, replicated, counterbalanced),
+		Entry(nil, recorded.ComponentTimes, claim.NotApplicable, []string{
+			"eager, compilation: null, not applicable in eager mode",
+			"eager, graph capture: null, not applicable in eager mode",
+			"compiled, compilation: null, not exposed by the engine or not positive",
+			"compiled, graph capture: null, no stable component timing exposed",
+		}, timed("compilation", "eager"), timed("graph capture", "eager"), timed("compilation", "compiled"), timed("graph capture", "compiled")),
+		Entry(nil, recorded.ProviderSpend, claim.Unsupported, []string{
+			"the figure is declared, from the console at a list rate of 0.39 an hour, boot to termination; no invoice is attached",
+		}, invoiced),
+	)
+
+	It("is supported where it is narrow: the latencies of these requests, and a crossing in a model", func() {
+		e := theRun().Evidence(*theCost())
+		lower := judged(e, recorded.LowerLatencies)
+		Expect(lower.Verdict).To(Equal(claim.Supported))
+		Expect(lower.Sentence).To(Equal("In these 12 requests to each, compiled's latencies add up to less than eager's."))
+		Expect(lower.Reasons).To(Equal([]string{"pair 1: compiled 17.046030 s, eager 22.861590 s"}))
+		modelled := judged(e, recorded.ModelCrossing)
+		Expect(modelled.Verdict).To(Equal(claim.Supported))
+		Expect(modelled.Provenance).To(Equal(record.Modelled), "never an observation")
+		Expect(modelled.Sentence).To(Equal("Modelled frozen exact-observed-outcome sequence time crossing at request 113"))
 	})
 
-	It("is judged from its records: others give other verdicts", func() {
-		other := *run
-		other.Requests = append([]recorded.Request{}, run.Requests...)
-		for i := range other.Requests {
-			other.Requests[i].OutputTokenIDs, other.Requests[i].Correct = []int{1}, true
+	It("is supported there only while the records say so", func() {
+		e := theRun().Evidence(*theCost())
+		e.Latencies[0].Eager, e.Latencies[0].Compiled = e.Latencies[0].Compiled, e.Latencies[0].Eager
+		Expect(judged(e, recorded.LowerLatencies).Verdict).To(Equal(claim.Unsupported))
+		e.Pairs[0].Baseline, e.Pairs[0].Candidate = e.Pairs[0].Candidate, e.Pairs[0].Baseline
+		for _, name := range []string{recorded.ModelCrossing, recorded.BreakEven, recorded.CrossingSeen} {
+			Expect(judged(e, name).Verdict).To(Equal(claim.NotApplicable), name)
+			Expect(judged(e, name).Reasons).To(Equal([]string{"there is no debt to repay"}))
 		}
-		statements, err := other.Statements()
+	})
+
+	It("is not supported by pairs that agree on the contrary", func() {
+		e := theRun().Evidence(*theCost())
+		e.Latencies[0].Eager, e.Latencies[0].Compiled = e.Latencies[0].Compiled, e.Latencies[0].Eager
+		for _, f := range []fact{replicated, counterbalanced, elsewhere, alike, right} {
+			f(&e)
+		}
+		for _, name := range []string{recorded.FasterInGeneral, recorded.Repeatable} {
+			Expect(judged(e, name).Verdict).To(Equal(claim.Unsupported))
+			Expect(judged(e, name).Reasons).To(Equal([]string{"the mean difference of the latency sums is +5.815560 s, with p = 0.007812 by two-sided sign flips"}))
+		}
+	})
+
+	It("is judged from the records: others give other verdicts", func() {
+		run := theRun()
+		for i := range run.Requests {
+			run.Requests[i].OutputTokenIDs, run.Requests[i].Correct = []int{1}, true
+		}
+		e := run.Evidence(*theCost())
+		Expect(judged(e, recorded.EqualOutputs).Verdict).To(Equal(claim.Supported))
+		Expect(judged(e, recorded.EqualQuality).Reasons).To(HaveExactElements(HavePrefix("k = 1")))
+	})
+})
+
+var _ = Describe("a naive server and vLLM on one Tesla T4, a published table", Label("recorded"), func() {
+	var table *recorded.Table
+
+	BeforeEach(func() {
+		var err error
+		table, err = recorded.ParseTable(published("testdata/t4-concurrency.json"))
 		Expect(err).NotTo(HaveOccurred())
-		for _, s := range statements {
-			if s.Name == "output-identical" {
-				Expect(s.Verdict).To(Equal(claim.Supported))
+		Expect(table.Tiers).To(HaveLen(4))
+	})
+
+	It("has 630 requests: three waves at each tier, to both servers", func() {
+		total := 0
+		var attempted []int
+		for _, t := range table.Tiers {
+			Expect(t.Naive.Attempted).To(Equal(table.Repeats * t.Clients))
+			Expect(t.VLLM.Attempted).To(Equal(t.Naive.Attempted))
+			attempted = append(attempted, t.Naive.Attempted)
+			total += t.Naive.Attempted + t.VLLM.Attempted
+		}
+		Expect(attempted).To(Equal([]int{3, 24, 96, 192}))
+		Expect(total).To(Equal(630))
+		Expect(table.Requests).To(Equal(total))
+	})
+
+	DescribeTable("has speed-ups that its rounded medians allow",
+		func(row, clients int, speedUp, low, high float64, rounds bool) {
+			t := table.Tiers[row]
+			Expect(t.Clients).To(Equal(clients))
+			Expect(t.SpeedUp).To(Equal(speedUp))
+			least, ratio, most := t.Ratio()
+			Expect(least).To(BeNumerically("~", low, 0.005))
+			Expect(most).To(BeNumerically("~", high, 0.005))
+			// A speed-up was rounded from some ratio in the range.
+			Expect(speedUp + 0.05).To(BeNumerically(">=", least))
+			Expect(speedUp - 0.05).To(BeNumerically("<=", most))
+			Expect(math.Round(ratio*10)/10 == speedUp).To(Equal(rounds), "the rounded medians themselves give %.3f", ratio)
+		},
+		Entry("1 client", 0, 1, 3.3, 3.24, 3.26, true),
+		Entry("8 clients", 1, 8, 14.4, 14.37, 14.44, true),
+		Entry("32 clients", 2, 32, 48.6, 48.46, 48.72, true),
+		Entry("64 clients: from medians before they were rounded", 3, 64, 81.1, 81.03, 81.47, false),
+	)
+
+	DescribeTable("has failures whose rate is rounded half up",
+		func(row, failed, tenths int) {
+			t := table.Tiers[row]
+			Expect(t.Naive.Failed).To(Equal(failed))
+			Expect(t.Naive.FailedTenths()).To(Equal(tenths))
+			Expect(t.VLLM.FailedTenths()).To(BeZero())
+		},
+		Entry("1 client", 0, 0, 0),
+		Entry("8 clients", 1, 0, 0),
+		Entry("32 clients: 56.25 % is 56.3 %, where half to even has 56.2 %", 2, 54, 563),
+		Entry("64 clients: 80.208… % is 80.2 %", 3, 154, 802),
+	)
+})
+
+var _ = Describe("facts that somebody changed", Label("recorded"), func() {
+	It("are known by their SHA-256, whatever byte it was", func() {
+		for file, sum := range facts {
+			data := published(file)
+			for i := 0; i < len(data); i += 97 {
+				data[i] ^= 1
+				Expect(digest(data)).NotTo(Equal(sum), "byte %d of %s", i, file)
+				data[i] ^= 1
 			}
 		}
 	})
 
-	It("refuses records that are not what was published", func() {
-		data, err := os.ReadFile(file)
-		Expect(err).NotTo(HaveOccurred())
-		for _, c := range []struct{ old, new, says string }{
-			{`"title"`, `"headline"`, "unknown field"},
-			{`"ordinal": 7`, `"ordinal": 13`, "ordinal 7 is missing"},
-			{`"mode": "eager"`, `"mode": "lazy"`, "it needs a lifecycle of eager"},
-		} {
-			text := strings.Replace(string(data), c.old, c.new, 1)
-			Expect(text).NotTo(Equal(string(data)), c.old)
-			path := filepath.Join(GinkgoT().TempDir(), "changed.json")
-			Expect(os.WriteFile(path, []byte(text), 0o644)).To(Succeed())
-			_, err := recorded.Load(path)
-			Expect(err).To(MatchError(ContainSubstring(c.says)))
+	DescribeTable("are refused where they contradict themselves", func(file, old, new string, says ...string) {
+		text := string(published(file))
+		changed := strings.Replace(text, old, new, 1)
+		Expect(changed).NotTo(Equal(text), "there is no %s to change", old)
+		err := parse(file, []byte(changed))
+		for _, s := range says {
+			Expect(err).To(MatchError(ContainSubstring(s)))
 		}
-	})
+	},
+		Entry("a field that nobody knows", "testdata/rtx4090-eager-compiled.json", `"title"`, `"headline"`, `unknown field "headline"`),
+		Entry("another arm", "testdata/rtx4090-eager-compiled.json", `"mode": "eager"`, `"mode": "lazy"`, "one lifecycle of eager and then one of compiled"),
+		Entry("a request of another arm", "testdata/rtx4090-eager-compiled.json", "\"mode\": \"eager\",\n   \"ordinal\": 3,", "\"mode\": \"lazy\",\n   \"ordinal\": 3,",
+			`request 3 is of mode "lazy"`, "11 requests in eager and 12 in compiled", "ordinal 3 is missing"),
+		Entry("an ordinal missing", "testdata/rtx4090-eager-compiled.json", `"ordinal": 7`, `"ordinal": 13`, "ordinal 7 is missing"),
+		Entry("another prompt", "testdata/rtx4090-eager-compiled.json", `"input_token_count": 1611`, `"input_token_count": 1612`, "ordinal 1 was not asked the same"),
+		Entry("a moment moved", "testdata/rtx4090-eager-compiled.json", `"ended_at": "2026-09-03T16:26:35.238248Z"`, `"ended_at": "2026-09-03T16:26:35.338248Z"`,
+			"eager: request 2's start at 2026-09-03T16:26:35.244758Z comes before request 1's end", "eager, ordinal 1: its latency of 0.961775 s is 0.100025 s from what its moments say"),
+		Entry("a lifecycle of centuries", "testdata/rtx4090-eager-compiled.json", `"2026-09-03T16:24:45Z"`, `"1726-09-03T16:24:45Z"`, "168h0m0s is the most"),
+		Entry("a first token after the end", "testdata/rtx4090-eager-compiled.json", `"ttft_seconds": 0.24242854118347168`, `"ttft_seconds": 1.2`, "1.2 s is not within its latency"),
+		Entry("no tokens", "testdata/rtx4090-eager-compiled.json", `"max_tokens": 96`, `"max_tokens": 64`, "compiled, ordinal 11: it has 65 output tokens: 1 to 64"),
+		Entry("no finish", "testdata/rtx4090-eager-compiled.json", `"finish_reason": "stop"`, `"finish_reason": ""`, "eager, ordinal 1: it has no finish reason"),
+		Entry("a null without a reason", "testdata/rtx4090-eager-compiled.json", `"no stable component timing exposed"`, `""`, "compiled: cuda_graph_seconds is null without a reason"),
+		Entry("another null without a reason", "testdata/rtx4090-eager-compiled.json", `"not exposed by the engine or not positive"`, `""`, "compiled: compilation_seconds is null without a reason"),
+		Entry("something after the end", "testdata/declared.json", "\n}\n", "\n}\n{}", "something after its end"),
+		Entry("a cost that somebody saw", "testdata/declared.json", `"declared"`, `"client_observed"`, "a cost is declared, or attested with its invoice"),
+		Entry("an invoice that nobody attests", "testdata/declared.json", `"invoice": null`, `"invoice": "1"`, "attested with its invoice"),
+		Entry("a rate of nothing", "testdata/declared.json", `0.39`, `0`, "at more than 0"),
+		Entry("more failures than attempts", "testdata/t4-concurrency.json", `"failed": 54`, `"failed": 97`, "32 clients, naive: 97 of 96 failed"),
+		Entry("a median outside of its range", "testdata/t4-concurrency.json", `"median": 324.2`, `"median": 32.42`, "8 clients, vllm: goodput 32.42 [323.7–325.8]"),
+	)
 })
 
-var _ = Describe("a naive server and vLLM on one Tesla T4, the published table", Label("recorded"), func() {
-	var table struct {
-		Repeats  int
-		Requests int
-		Tiers    []struct {
-			Clients      int
-			NaiveGoodput float64 `json:"naive_goodput"`
-			VLLMGoodput  float64 `json:"vllm_goodput"`
-			SpeedUp      float64 `json:"speed_up"`
-			NaiveFailed  int     `json:"naive_failed"`
-			NaivePercent float64 `json:"naive_percent"`
-			VLLMFailed   int     `json:"vllm_failed"`
-		}
+// parse reads a file's text by its own parser.
+func parse(file string, data []byte) error {
+	var err error
+	switch file {
+	case "testdata/rtx4090-eager-compiled.json":
+		_, err = recorded.ParseRun(data)
+	case "testdata/declared.json":
+		_, err = recorded.ParseCost(data)
+	case "testdata/t4-concurrency.json":
+		_, err = recorded.ParseTable(data)
 	}
-
-	BeforeEach(func() {
-		data, err := os.ReadFile("testdata/t4-concurrency.json")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(json.Unmarshal(data, &table)).To(Succeed())
-	})
-
-	It("has 630 requests", func() {
-		n := 0
-		for _, t := range table.Tiers {
-			n += 2 * table.Repeats * t.Clients
-		}
-		Expect(n).To(Equal(table.Requests))
-		Expect(n).To(Equal(630))
-	})
-
-	It("has speed-ups that its rounded medians allow", func() {
-		for _, t := range table.Tiers {
-			low := (t.VLLMGoodput - 0.05) / (t.NaiveGoodput + 0.05)
-			high := (t.VLLMGoodput + 0.05) / (t.NaiveGoodput - 0.05)
-			Expect(t.SpeedUp+0.05).To(BeNumerically(">=", low), "%d clients", t.Clients)
-			Expect(t.SpeedUp-0.05).To(BeNumerically("<=", high), "%d clients", t.Clients)
-		}
-		last := table.Tiers[3]
-		Expect((last.VLLMGoodput - 0.05) / (last.NaiveGoodput + 0.05)).To(BeNumerically("~", 81.03, 0.005))
-		Expect((last.VLLMGoodput + 0.05) / (last.NaiveGoodput - 0.05)).To(BeNumerically("~", 81.47, 0.005))
-		Expect(metric.Median([]float64{1405.2, last.VLLMGoodput, 1549.9})).To(Equal(last.VLLMGoodput), "the median of three is one of them")
-	})
-
-	It("has failures as percentages, rounded half up", func() {
-		for _, t := range table.Tiers {
-			n := float64(table.Repeats * t.Clients)
-			Expect(math.Floor(100*float64(t.NaiveFailed)/n + 0.5)).To(Equal(t.NaivePercent))
-			Expect(t.VLLMFailed).To(BeZero())
-		}
-	})
-})
+	return err
+}

@@ -5,11 +5,14 @@ package crossover_test
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"assay/harness/crossing"
 	"assay/harness/plan"
 	. "assay/matchers"
 	"assay/suites/suite"
@@ -19,6 +22,22 @@ import (
 // hundred times real time what a client and a server do between two tokens is
 // a part of each, and more of it in the arm with the longer answers.
 const nearby = 20
+
+// middle is the request from which on the middle one of the pairs stays
+// crossed: a machine that stalls for a moment moves one of them, at such a
+// scale by many requests. A pair that does not stay crossed comes last.
+func middle(pairs []crossing.PairResult) int {
+	var at []int
+	for _, p := range pairs {
+		if p.Sustained == nil {
+			at = append(at, math.MaxInt)
+		} else {
+			at = append(at, *p.Sustained)
+		}
+	}
+	slices.Sort(at)
+	return at[len(at)/2]
+}
 
 func TestCrossover(t *testing.T) { suite.Main(t, "Crossover") }
 
@@ -55,8 +74,8 @@ var _ = suite.For(plan.Crossover, func(exp *suite.Experiment) {
 
 		for _, lane := range exp.Lanes() {
 			if model, ok := exp.Model(lane); ok {
-				It(fmt.Sprintf("crosses in the %s lane within %d requests of its model's %d, over the mean of its pairs", lane, nearby, model), suite.LaneLabels(lane), func() {
-					Expect(exp.Lane(lane).Kept.Result.Mean.Sustained).To(HaveValue(BeNumerically("~", model, nearby)))
+				It(fmt.Sprintf("crosses in the %s lane within %d requests of its model's %d, in the middle one of its pairs", lane, nearby, model), suite.LaneLabels(lane), func() {
+					Expect(middle(exp.Lane(lane).Kept.Result.Pairs)).To(BeNumerically("~", model, nearby))
 				})
 			}
 

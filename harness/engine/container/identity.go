@@ -3,6 +3,7 @@ package container
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -21,6 +22,7 @@ func (s *Server) Identity(ctx context.Context) engine.Identity {
 		"engine": declared("container"),
 		"image":  declared(s.config.Image),
 		"args":   declared(engine.HideSecrets(s.config.Args)),
+		"gpus":   declared(s.config.gpus()),
 		// The values may be secrets.
 		"env_names":         declared(append([]string{}, slices.Sorted(maps.Keys(s.config.Env))...)),
 		"path":              declared("a port of the loopback interface, forwarded by Docker"),
@@ -36,6 +38,19 @@ func (s *Server) Identity(ctx context.Context) engine.Identity {
 	}
 	maps.Copy(id, engine.Ask(ctx, s.url))
 	return id
+}
+
+// gpus is which GPUs the container was given: "all", "none", or how many by
+// name, since a name may tell one GPU from all others.
+func (c Config) gpus() string {
+	switch {
+	case c.AllGPUs:
+		return "all"
+	case len(c.GPUs) > 0:
+		return fmt.Sprintf("%d by name", len(c.GPUs))
+	default:
+		return "none"
+	}
 }
 
 // imageFacts are those of the image that the container really has: its name

@@ -41,6 +41,9 @@ func list(dir string) ([]string, error) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
+		if !entry.Type().IsRegular() {
+			return fmt.Errorf("%s is no plain file: a bundle holds what it names, and no link to it", path)
+		}
 		name, err := filepath.Rel(dir, path)
 		if name = filepath.ToSlash(name); name != SumsFile {
 			files = append(files, name)

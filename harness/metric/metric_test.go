@@ -429,9 +429,11 @@ func TestGates(t *testing.T) {
 		}, "client_saturated: the p99 of client lag is 30.000 ms"},
 		{"coalesced reads", func(run *record.Run) {
 			for i := range run.Requests {
-				run.Requests[i].Coalesced = 1
+				r := &run.Requests[i]
+				r.Events[1].Earliest, r.Events[1].Arrival = r.Events[0].Arrival, r.Events[2].Arrival
+				r.Coalesced = 2
 			}
-		}, "client_saturated: 25.0 % of the events"},
+		}, "coalesced: 50.0 % of the events with a token came in a read with another one"},
 		{"a burst that is none", func(run *record.Run) {
 			at := *run.Requests[5].SentAt + second
 			run.Requests[5].SentAt = &at
@@ -453,6 +455,35 @@ func TestGates(t *testing.T) {
 			NewWithT(t).Expect(strings.Join(v.Reasons, "\n")).To(ContainSubstring(test.says))
 		})
 	}
+}
+
+func TestALastTokenWhoseReadBroughtTheEndTooIsNoLateReader(t *testing.T) {
+	g := NewWithT(t)
+	run := chained(t, recordtest.Plan(), recordtest.Options{})
+	for i := range run.Requests {
+		r := &run.Requests[i]
+		// The end came right behind the last token, so that its bracket begins at
+		// the token before, and the bound on the lag is the whole gap.
+		last := len(r.Events) - 1
+		r.Events[last].Earliest = r.Events[last-1].Arrival
+		r.ClientLag[last], r.Coalesced = r.Events[last].Arrival-r.Events[last].Earliest, 1
+		g.Expect(metric.KnownLag(*r)).To(Equal([]int64{20_000, 20_000, 20_000, 20_000}))
+		g.Expect(metric.Shared(*r)).To(Equal(0))
+	}
+	w := metric.Summarize(recordtest.Plan(), run).Waves[0]
+	g.Expect(w.Validity.Reasons).To(BeEmpty())
+	g.Expect(*w.ClientLagMax.Value).To(Equal(20e-6))
+	g.Expect(*w.Coalesced.Value).To(Equal(0.0))
+}
+
+func TestTokensOfOneReadShareItsLag(t *testing.T) {
+	g := NewWithT(t)
+	r := record.Request{
+		Events:    []record.Event{{Earliest: 100, Arrival: 100}, {Earliest: 100, Arrival: 300}, {Earliest: 100, Arrival: 300}, {Earliest: 400, Arrival: 400}},
+		ClientLag: []int64{7, 243, 243, 9}, // the second read at 350, the one before it at 107
+	}
+	g.Expect(metric.KnownLag(r)).To(Equal([]int64{7, 50, 50, 9}))
+	g.Expect(metric.Shared(r)).To(Equal(2))
 }
 
 // TestNotesAreNoReasons has what is worth knowing, and makes nothing invalid.
@@ -506,7 +537,9 @@ func TestAWarmUpsGatesBindNothing(t *testing.T) {
 	g := NewWithT(t)
 	p := recordtest.Plan("lifecycles: 1", "lifecycles: 1, warmup: 1")
 	run := chained(t, p, recordtest.Options{})
-	run.Requests[0].Coalesced = 4
+	for i := range run.Requests[0].ClientLag {
+		run.Requests[0].ClientLag[i] = second
+	}
 	s := metric.Summarize(p, run)
 	g.Expect(s.Waves[0].Validity.Valid).To(BeFalse(), "its own")
 	g.Expect(s.Validity.Reasons).To(BeEmpty(), "it is in no result")

@@ -8,7 +8,7 @@ import (
 )
 
 // SummarySchema is summary.json's.
-const SummarySchema = "assay.summary/v1"
+const SummarySchema = "assay.summary/v2"
 
 // Value is one number with what it is, or nothing with the reason.
 type Value struct {
@@ -58,10 +58,10 @@ type Wave struct {
 	Wall         Value    `json:"wall"`           // release to last terminal, all attempts
 	Goodput      Value    `json:"goodput"`        // output tokens of ok attempts / wall
 	FailedTokens int      `json:"failed_tokens"`  // seen of attempts that failed; in no goodput
-	ClientLagP50 Value    `json:"client_lag_p50"` // in measured time, whatever the scale; likewise the next four
+	ClientLagP50 Value    `json:"client_lag_p50"` // by [KnownLag], in measured time, whatever the scale; likewise the next four
 	ClientLagP99 Value    `json:"client_lag_p99"`
 	ClientLagMax Value    `json:"client_lag_max"`
-	Coalesced    Value    `json:"coalesced"`
+	Coalesced    Value    `json:"coalesced"` // by [Shared], of events with a token
 	ReleaseLag   Value    `json:"release_lag"`
 }
 

@@ -27,6 +27,13 @@ func guard(config types.SuiteConfig) error {
 	if config.RandomizeAllSpecs {
 		errs = append(errs, errors.New("--randomize-all: the order is the schedule's; run without it"))
 	}
+	// A spec that judges the evidence must not be left out by its text: a label
+	// takes the judging specs along.
+	for flag, given := range map[string]int{"--focus": len(config.FocusStrings), "--skip": len(config.SkipStrings), "--focus-file": len(config.FocusFiles), "--skip-file": len(config.SkipFiles)} {
+		if given > 0 {
+			errs = append(errs, fmt.Errorf("%s: it can leave out the specs that judge; pick by labels, with --label-filter", flag))
+		}
+	}
 	return errors.Join(errs...)
 }
 

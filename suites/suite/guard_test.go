@@ -12,8 +12,8 @@ import (
 func TestWaysOfRunningThatWouldBeWorthlessAreRefused(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(guard(types.SuiteConfig{ParallelTotal: 1})).To(Succeed())
-	err := guard(types.SuiteConfig{FlakeAttempts: 3, MustPassRepeatedly: 2, ParallelTotal: 4, RandomizeAllSpecs: true})
-	for _, word := range []string{"--flake-attempts=3", "--must-pass-repeatedly=2", "4 parallel processes", "--randomize-all"} {
+	err := guard(types.SuiteConfig{FlakeAttempts: 3, MustPassRepeatedly: 2, ParallelTotal: 4, RandomizeAllSpecs: true, FocusStrings: []string{"serves"}, SkipStrings: []string{"kept"}, FocusFiles: []string{"a"}, SkipFiles: []string{"b"}})
+	for _, word := range []string{"--flake-attempts=3", "--must-pass-repeatedly=2", "4 parallel processes", "--randomize-all", "--focus:", "--skip:", "--focus-file:", "--skip-file:"} {
 		g.Expect(err).To(MatchError(ContainSubstring(word)), "all at once")
 	}
 }

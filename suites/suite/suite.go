@@ -56,6 +56,14 @@ func For(kind plan.Experiment, body func(*Experiment)) bool {
 func Main(t *testing.T, name string, labels ...string) {
 	config, _ := ginkgo.GinkgoConfiguration()
 	err := guard(config)
+	if *planFlag != "" {
+		// Its labels are known only once it is read.
+		if file, fileErr := atRoot(*planFlag); fileErr == nil {
+			if _, statErr := os.Stat(file); statErr != nil {
+				t.Fatalf("refused: -plan: %s", statErr)
+			}
+		}
+	}
 	known, knownErr := knownLabels(labels)
 	err = errors.Join(err, knownErr)
 	if knownErr == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,8 +34,23 @@ type progress struct {
 	total int
 }
 
+// barWidth is the bar's, in columns.
+const barWidth = 24
+
 func newProgress(out *os.File) *progress {
-	return &progress{out: out, live: term.IsTerminal(int(out.Fd())), began: time.Now()}
+	live := term.IsTerminal(int(out.Fd()))
+	if !live && os.Getenv("CI") == "" {
+		// Ginkgo gives a suite a pipe, wherever its own output goes. Where somebody
+		// sits at a terminal, the line goes there.
+		if terminal, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
+			if live = term.IsTerminal(int(terminal.Fd())); live {
+				out = terminal
+			} else {
+				_ = terminal.Close()
+			}
+		}
+	}
+	return &progress{out: out, live: live, began: time.Now()}
 }
 
 // silent is a progress that nobody sees.
@@ -67,8 +83,17 @@ func (p *progress) open(text string, n int) {
 	p.text, p.total = text, n
 	p.failed.Store(0)
 	p.finished.Store(0)
-	p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(24), mpb.WithRefreshRate(200*time.Millisecond))
-	p.bar = p.bars.AddBar(int64(max(n, 1)), mpb.BarRemoveOnComplete(),
+	p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithRefreshRate(200*time.Millisecond))
+	// It is drawn from the counters, since attempts touch nothing else.
+	filled := mpb.BarFillerFunc(func(w io.Writer, _ decor.Statistics) error {
+		if n == 0 {
+			return nil
+		}
+		done := barWidth * min(int(p.finished.Load()), n) / n
+		_, err := fmt.Fprintf(w, "[%s%s]", strings.Repeat("=", done), strings.Repeat(" ", barWidth-done))
+		return err
+	})
+	p.bar = p.bars.MustAdd(int64(max(n, 1)), filled, mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.elapsed() + "  " + text + " " })),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
 			if n == 0 {

@@ -93,7 +93,7 @@ func (p *progress) open(text string, n int) {
 		_, err := fmt.Fprintf(w, "[%s%s]", strings.Repeat("=", done), strings.Repeat(" ", barWidth-done))
 		return err
 	})
-	p.bar = p.bars.MustAdd(int64(max(n, 1)), filled, mpb.BarRemoveOnComplete(),
+	bar, err := p.bars.Add(int64(max(n, 1)), filled, mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.elapsed() + "  " + text + " " })),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
 			if n == 0 {
@@ -104,6 +104,11 @@ func (p *progress) open(text string, n int) {
 			}
 			return fmt.Sprintf(" %d of %d ended", p.finished.Load(), n)
 		})))
+	if err != nil { // it is closed already, and draws nothing
+		p.bars = nil
+		return
+	}
+	p.bar = bar
 }
 
 // ended counts one attempt. It is called while a wave is timed, so it only

@@ -23,9 +23,6 @@ const (
 	SumsFile    = "SHA256SUMS"
 	// TasksFile has the texts of prompts that were made an exact length, by id.
 	TasksFile = "tasks.json"
-
-	telemetryFile     = "telemetry.jsonl"
-	engineMetricsFile = "engine-metrics.jsonl"
 )
 
 // EarlierJUnit is the name of the report of a run's n-th invocation, once a

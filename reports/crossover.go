@@ -241,6 +241,7 @@ func crossoverWords(b Bundle) []section {
 		{"Modelled, not observed", modelled(b)},
 		{"What this run does not show", crossoverLimits(b)},
 		{"Cost", costLines(b)},
+		{"Beside the load", beside(b)},
 		{"Nulls", crossoverNulls(b)},
 		{"Against its validity", grouped(b.Summary.Validity.Reasons)},
 		{"Notes", grouped(b.Summary.Validity.Notes)},

@@ -72,13 +72,7 @@ func TestWhatPeopleReadOfACrossover(t *testing.T) {
 	hide := strings.NewReplacer(b.Summary.PlanSHA256, "<the plan's SHA-256>", b.Summary.ScheduleSHA256, "<the schedule's SHA-256>")
 	for name, got := range map[string]string{"crossover.md": reports.Markdown(b), "crossover.txt": reports.Terminal(b), "curve-fixed.svg": string(figure)} {
 		got = hide.Replace(got)
-		file := filepath.Join("testdata", name)
-		if *update {
-			g.Expect(os.WriteFile(file, []byte(got), 0o644)).To(Succeed())
-		}
-		want, err := os.ReadFile(file)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(got).To(Equal(string(want)), "go test ./reports -update writes it anew")
+		golden(t, name, got)
 		for _, line := range strings.Split(got, "\n") {
 			if strings.HasSuffix(name, ".txt") {
 				g.Expect(len([]rune(line))).To(BeNumerically("<=", 120), line)

@@ -85,6 +85,49 @@ func TestAnHonestBundleHolds(t *testing.T) {
 	}
 }
 
+// watched writes a bundle of a run whose GPU and engine were looked at.
+func watched(t *testing.T) string {
+	t.Helper()
+	p := recordtest.WatchedPlan("engine_ttft: 1ms, engine_tokens: 0%")
+	run := recordtest.Run(p, recordtest.Options{})
+	recordtest.Look(&run, 2)
+	return written(t, filepath.Join(t.TempDir(), "bundle"), p, run)
+}
+
+func TestWhatWasSeenBesideTheLoadIsPartOfABundle(t *testing.T) {
+	g := NewWithT(t)
+	dir := watched(t)
+	v, err := reports.Verify(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(BeEmpty())
+	g.Expect(v.Validity.Valid).To(BeTrue(), "%v", v.Validity.Reasons)
+	report, err := os.ReadFile(filepath.Join(dir, reports.ReportFile))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, text, _ := strings.Cut(string(report), "## Beside the load\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	golden(t, "beside.md", strings.TrimSpace(text)+"\n")
+
+	for _, c := range []struct{ file, old, new, says string }{
+		{record.TelemetryFile, "300000", "100000", "the chain is broken"},
+		{record.EngineMetricsFile, `"count":71`, `"count":70`, "the chain is broken"},
+	} {
+		dir := watched(t)
+		replace(t, dir, c.file, c.old, c.new)
+		g.Expect(reports.Seal(dir)).To(Succeed()) // whoever edits it makes new sums, too
+		v, err := reports.Verify(dir)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(strings.Join(v.Reasons, "\n")).To(ContainSubstring(c.says), c.file)
+	}
+	for _, name := range []string{record.TelemetryFile, record.EngineMetricsFile} {
+		dir := watched(t)
+		g.Expect(os.Remove(filepath.Join(dir, name))).To(Succeed())
+		g.Expect(reports.Seal(dir)).To(Succeed())
+		v, err := reports.Verify(dir)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(strings.Join(v.Reasons, "\n")).To(ContainSubstring("its head of " + name + " is no line of it"))
+	}
+}
+
 // lines edits a JSONL file's lines.
 func lines(t *testing.T, dir, name string, edit func([]string) []string) {
 	t.Helper()
@@ -442,8 +485,9 @@ func TestThePublishedBundlesHold(t *testing.T) {
 // everything would check nothing. That they take what is written is what every
 // bundle here that holds shows.
 func TestSchemasRefuse(t *testing.T) {
-	dir := bundle(t, recordtest.Plan(), recordtest.Options{Fails: failing})
+	dir := watched(t)
 	for kind, name := range map[string]string{
+		"telemetry": record.TelemetryFile, "engine-metrics": record.EngineMetricsFile,
 		"request": record.RequestsFile, "wave": record.WavesFile, "lifecycle": record.LifecyclesFile,
 		"environment": record.EnvironmentFile, "summary": reports.SummaryFile, "claims": reports.ClaimsFile,
 	} {
@@ -509,13 +553,7 @@ func TestWhatPeopleRead(t *testing.T) {
 		for suffix, got := range map[string]string{".md": reports.Markdown(b), ".txt": reports.Terminal(b)} {
 			// What a plan freezes to is tested where it is frozen.
 			got = strings.NewReplacer(b.Summary.PlanSHA256, "<the plan's SHA-256>", b.Summary.ScheduleSHA256, "<the schedule's SHA-256>").Replace(got)
-			file := filepath.Join("testdata", name+suffix)
-			if *update {
-				NewWithT(t).Expect(os.WriteFile(file, []byte(got), 0o644)).To(Succeed())
-			}
-			want, err := os.ReadFile(file)
-			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			NewWithT(t).Expect(got).To(Equal(string(want)), "go test ./reports -update writes it anew")
+			golden(t, name+suffix, got)
 			if suffix == ".txt" {
 				for _, line := range strings.Split(got, "\n") {
 					NewWithT(t).Expect(len([]rune(line))).To(BeNumerically("<=", 120), line)
@@ -523,6 +561,18 @@ func TestWhatPeopleRead(t *testing.T) {
 			}
 		}
 	}
+}
+
+// golden holds a text that people read against the file that it is kept in.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		NewWithT(t).Expect(os.WriteFile(file, []byte(got), 0o644)).To(Succeed())
+	}
+	want, err := os.ReadFile(file)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(got).To(Equal(string(want)), "go test ./reports -update writes it anew")
 }
 
 func FuzzVerifyRequests(f *testing.F) {

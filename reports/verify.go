@@ -218,8 +218,38 @@ func (v *verification) heads(run record.Run) {
 			v.found("%s: it had %d attempts and %d waves, and there are %d and %d", where, l.Requests, l.Waves, ownRequests, ownWaves)
 		}
 	}
+	v.sampled(run)
 	if len(run.Lifecycles) > 0 && (lastRequests != len(requests)-1 || lastWaves != len(waves)-1) {
 		v.found("%s: the last lifecycle does not stand behind the last line of %s and %s", record.LifecyclesFile, record.RequestsFile, record.WavesFile)
+	}
+}
+
+// sampled checks the same of what was looked at beside the load, where there is
+// any: then the last lifecycle has the head of it.
+func (v *verification) sampled(run record.Run) {
+	for _, f := range []struct {
+		name string
+		head func(record.Lifecycle) string
+		any  bool
+	}{
+		{record.TelemetryFile, func(l record.Lifecycle) string { return l.TelemetryHead }, len(run.Telemetry) > 0},
+		{record.EngineMetricsFile, func(l record.Lifecycle) string { return l.EngineMetricsHead }, len(run.EngineMetrics) > 0},
+	} {
+		lines, last := chainOf(v.dir, f.name), 0
+		for _, l := range run.Lifecycles {
+			head := f.head(l)
+			if head == "" && last == 0 {
+				continue // nothing had been looked at yet
+			}
+			at, ok := lines[head]
+			if !ok || at < last {
+				v.found("lifecycle %d: its head of %s is no line of it that could have been the last then", l.Number, f.name)
+			}
+			last = max(last, at)
+		}
+		if f.any && len(run.Lifecycles) > 0 && last != len(lines)-1 {
+			v.found("%s: the last lifecycle does not stand behind the last line of %s", record.LifecyclesFile, f.name)
+		}
 	}
 }
 
@@ -489,7 +519,10 @@ func (v *verification) logs(run record.Run) {
 
 // strangers names every file that no bundle of this run has.
 func (v *verification) strangers(p *plan.Plan, run record.Run) error {
-	known := append(slices.Clone(evidence), TasksFile, PlanFile, SummaryFile, ClaimsFile, ReportFile, JUnitFile, telemetryFile, engineMetricsFile)
+	known := append(slices.Clone(evidence), TasksFile, PlanFile, SummaryFile, ClaimsFile, ReportFile, JUnitFile)
+	if p.Telemetry != nil {
+		known = append(known, record.TelemetryFile, record.EngineMetricsFile)
+	}
 	for _, lane := range []plan.Lane{plan.Fixed, plan.Natural} {
 		known = append(known, curveFile(lane))
 	}
@@ -508,7 +541,7 @@ func (v *verification) strangers(p *plan.Plan, run record.Run) error {
 		}
 	}
 	if len(run.Environment.Invocations) > 0 {
-		for _, name := range []string{record.RequestsFile, record.WavesFile, record.LifecyclesFile} {
+		for _, name := range []string{record.RequestsFile, record.WavesFile, record.LifecyclesFile, record.TelemetryFile, record.EngineMetricsFile} {
 			known = append(known, record.CutOff(name))
 		}
 	}

@@ -13,7 +13,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../harness/engine/images"
 
 readonly label=assay.source
-readonly vllm_cuda=vllm/vllm-openai:v0.29.0
+# The server that the naive one is compared with; a plan may name another.
+readonly vllm_cuda=${VLLM_IMAGE:-vllm/vllm-openai:v0.29.0}
 
 have() { docker image inspect "$1" >/dev/null 2>&1; }
 

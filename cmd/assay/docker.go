@@ -9,6 +9,9 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
+
+	"assay/harness/engine/container"
+	"assay/harness/plan"
 )
 
 // daemon is what is asked of Docker.
@@ -16,6 +19,9 @@ type daemon interface {
 	about(ctx context.Context) (about, error)
 	hasImage(ctx context.Context, name string) bool
 	hasVolume(ctx context.Context, name string) bool
+	// givesGPU tries it out with the container's image, which must be there,
+	// and says how; the error says why not, and what to do.
+	givesGPU(ctx context.Context, c *plan.Container) (string, error)
 }
 
 // about is what a daemon says of itself.
@@ -64,6 +70,13 @@ func (d *docker) hasImage(ctx context.Context, name string) bool {
 func (d *docker) hasVolume(ctx context.Context, name string) bool {
 	_, err := d.provider.Client().VolumeInspect(ctx, name, client.VolumeInspectOptions{})
 	return err == nil
+}
+
+func (d *docker) givesGPU(ctx context.Context, c *plan.Container) (string, error) {
+	way, err := container.FindAccess(ctx, d.provider.Client(), container.Config{
+		Image: c.Image, AllGPUs: c.GPUs.All, GPUs: c.GPUs.IDs, GPUAccess: container.Access(c.GPUAccess),
+	})
+	return string(way), err
 }
 
 // silent keeps the container library's own lines out of the doctor's.

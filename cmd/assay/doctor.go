@@ -281,10 +281,15 @@ func (m *machine) container(ctx context.Context, p *plan.Plan, c *plan.Container
 		add("apt-get install docker.io iptables, and start dockerd", "no Docker: %s", m.unreachable)
 		return
 	}
-	if gpu && !slices.Contains(m.runtimes, "nvidia") {
-		add("install the NVIDIA container toolkit, then nvidia-ctk runtime configure --runtime=docker, and restart dockerd", "Docker has no nvidia runtime")
+	here := m.docker.hasImage(ctx, c.Image)
+	if gpu && m.noGPU == "" && here {
+		// What Docker lists of itself would not tell; a try does.
+		if _, err := m.docker.givesGPU(ctx, c); err != nil {
+			what, how, _ := strings.Cut(err.Error(), "): ")
+			add(how, "%s)", what)
+		}
 	}
-	if !m.docker.hasImage(ctx, c.Image) {
+	if !here {
 		add(imageCommand(c), "the image %s is missing", c.Image)
 		if m.images > 0 && m.images < room {
 			add("docker system df shows what takes it", "%s are free for images, and those of the real servers take up to %s", gib(m.images), gib(room))

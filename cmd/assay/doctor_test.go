@@ -27,6 +27,13 @@ func (f fake) about(context.Context) (about, error) {
 func (f fake) hasImage(_ context.Context, name string) bool  { return slices.Contains(f.has, name) }
 func (f fake) hasVolume(_ context.Context, name string) bool { return slices.Contains(f.has, name) }
 
+func (f fake) givesGPU(context.Context, *plan.Container) (string, error) {
+	if slices.Contains(f.has, "no toolkit") {
+		return "", errors.New("a container can't be given the GPUs (runtime: could not select device driver; devices: /dev has no nvidia0): apt-get install nvidia-container-toolkit")
+	}
+	return "runtime", nil
+}
+
 // bare is a machine without anything.
 func bare() *machine {
 	return &machine{
@@ -72,6 +79,14 @@ func TestTheDoctorOnAMachineWithEverythingForAGPU(t *testing.T) {
 	out, err := diagnosis(t, m, "../../suites/concurrency/plans/gpu.yaml")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	golden(t, "doctor-gpu.txt", out)
+}
+
+func TestTheDoctorTriesWhetherDockerGivesAGPU(t *testing.T) {
+	g := NewWithT(t)
+	m := equipped("assay/naive-cuda:1", "vllm/vllm-openai:v0.29.0", "assay-model-qwen2.5-1.5b-instruct", "no toolkit")
+	out, err := diagnosis(t, m, "../../suites/concurrency/plans/gpu.yaml")
+	g.Expect(err).To(Equal(doesNotHold))
+	g.Expect(out).To(ContainSubstring("a container can't be given the GPUs (runtime: could not select device driver; devices: /dev has no nvidia0)\n    apt-get install nvidia-container-toolkit"))
 }
 
 func TestTheDoctorReadsAPersonsOwnPlan(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"assay/harness/telemetry"
 )
 
 // An Engine launches servers of one kind: one server for each lifecycle.
@@ -116,4 +118,17 @@ var (
 // missing and the command that brings it.
 type Checker interface {
 	Check(ctx context.Context) error
+}
+
+// A Holder knows which of this machine's processes are its server's, so that
+// what else is on a GPU can be told from it.
+type Holder interface {
+	// Owns says so; ok is false where that can't be told.
+	Owns(pid int) (owns, ok bool)
+}
+
+// A Computer is an engine whose servers are given GPUs of this machine.
+type Computer interface {
+	// Devices lists the machine's GPUs, and those of them that a server gets.
+	Devices() (telemetry.GPUs, []telemetry.Device, error)
 }

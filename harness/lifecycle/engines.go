@@ -41,7 +41,7 @@ func NewEngine(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []strin
 func newContainer(c *plan.Container, root string) Launcher {
 	config := container.Config{
 		Image: c.Image, Entrypoint: c.Entrypoint, Args: c.Args, Env: c.Env, ShmSize: int64(c.ShmSize), Port: c.Port,
-		AllGPUs: c.GPUs.All, GPUs: c.GPUs.IDs,
+		AllGPUs: c.GPUs.All, GPUs: c.GPUs.IDs, GPUAccess: container.Access(c.GPUAccess),
 	}
 	if c.Build != "" {
 		config.Build = filepath.Join(root, "harness", "engine", "images", c.Build)

@@ -33,6 +33,8 @@ type Config struct {
 	Undisturbed bool
 	// Caches are the states that the plan declares; nil: none.
 	Caches *plan.Caches
+	// Telemetry is what is looked at beside the load; nil: nothing.
+	Telemetry *plan.Telemetry
 }
 
 // Lifecycle is a server between its invocation and its removal. Start makes
@@ -42,6 +44,8 @@ type Lifecycle struct {
 	clock  clock.Clock
 	log    *Log
 	server engine.Server
+	watch  *telemetry.Watch
+	gpus   map[string]record.Fact // the driver and the GPUs, or why they are not known
 
 	mu       sync.Mutex
 	moments  map[engine.Phase]engine.Moment
@@ -58,6 +62,7 @@ type Lifecycle struct {
 func Start(ctx context.Context, c Config) (*Lifecycle, error) {
 	l := &Lifecycle{config: c, clock: clock.Start(), moments: map[engine.Phase]engine.Moment{}}
 	l.mark(engine.Moment{Phase: engine.Invoked, At: l.clock.Time(0), Provenance: string(record.ClientObserved)})
+	l.look()
 	name := fmt.Sprintf("%02d-%s", c.Place.Number, c.Arm.Name)
 	log, err := OpenLog(c.LogDir, name+".log", c.Redact)
 	if err != nil {
@@ -73,6 +78,7 @@ func Start(ctx context.Context, c Config) (*Lifecycle, error) {
 		return l, l.fail(fmt.Errorf("%s did not start: %w", c.Arm.Name, err))
 	}
 	l.server = server
+	l.watch.Serving(l.owns)
 	left := c.Timeouts.Ready.D()
 	if m, ok := l.moment(engine.Started); ok {
 		left -= time.Since(m.At)
@@ -87,7 +93,50 @@ func Start(ctx context.Context, c Config) (*Lifecycle, error) {
 	if !c.Undisturbed {
 		l.ask(ctx)
 	}
+	if path := *c.Arm.Engine.Metrics; path != "" {
+		l.watch.Follow(telemetry.NewScraper(server.URL()+path, l.authorize()...))
+	}
 	return l, nil
+}
+
+// look starts looking at the GPUs that the plan gives the server, before there
+// is one: what they held before it belongs to the record too.
+func (l *Lifecycle) look() {
+	c := telemetry.Config{Clock: l.clock, Salt: l.config.Run}
+	if t := l.config.Telemetry; t != nil {
+		c.GPUs, c.Engine = t.GPU.D(), t.Engine.D()
+	}
+	if computer, ok := l.config.Engine.(engine.Computer); ok {
+		gpus, devices, err := computer.Devices()
+		switch {
+		case err != nil:
+			l.gpus = map[string]record.Fact{"gpu_driver": {Reason: err.Error()}}
+		case len(devices) > 0:
+			l.gpus = gpus.Facts(c.Salt, devices)
+			c.Prober, c.Devices = telemetry.NVML{}, devices
+		}
+	}
+	l.watch = telemetry.Begin(c)
+}
+
+// owns says whether a process on a GPU is the server's.
+func (l *Lifecycle) owns(pid int) (owns, ok bool) {
+	if holder, is := l.server.(engine.Holder); is {
+		return holder.Owns(pid)
+	}
+	return false, false
+}
+
+// Watch is what is looked at beside the load. It is never nil, and ends with
+// the lifecycle.
+func (l *Lifecycle) Watch() *telemetry.Watch { return l.watch }
+
+// authorize adds the server's key to a request, where it needs one.
+func (l *Lifecycle) authorize() []func(*http.Request) {
+	if keyed, ok := l.server.(engine.Keyed); ok {
+		return []func(*http.Request){keyed.Authorize}
+	}
+	return nil
 }
 
 // ask keeps what the server says of itself.
@@ -98,11 +147,7 @@ func (l *Lifecycle) ask(ctx context.Context) {
 	if path == "" || l.config.Arm.Engine.Emulated != nil {
 		return
 	}
-	var prepare []func(*http.Request)
-	if keyed, ok := l.server.(engine.Keyed); ok {
-		prepare = append(prepare, keyed.Authorize)
-	}
-	if on, ok := telemetry.PrefixCaching(ctx, l.server.URL()+path, prepare...); ok {
+	if on, ok := telemetry.PrefixCaching(ctx, l.server.URL()+path, l.authorize()...); ok {
 		value := "off"
 		if on {
 			value = "on"
@@ -204,6 +249,7 @@ func (l *Lifecycle) Stop(ctx context.Context) (record.Lifecycle, error) {
 		return l.record, nil
 	}
 	l.stopped = true
+	defer l.watch.Close()
 	died := l.Died()
 	if died != nil {
 		_ = l.fail(died)
@@ -276,6 +322,9 @@ func (l *Lifecycle) toRecord(log *record.Log) record.Lifecycle {
 	}
 	for name, f := range l.identity {
 		r.Identity[name] = record.Fact{Value: f.Value, Provenance: record.Provenance(f.Provenance), Reason: f.Reason}
+	}
+	for name, f := range l.gpus {
+		r.Identity[name] = f
 	}
 	if len(l.identity) == 0 {
 		r.Nulls["identity"] = "the server never got ready, so it was not asked"

@@ -48,6 +48,7 @@ func Check(p *plan.Plan, run record.Run) []Finding {
 	c.waves()
 	c.requests()
 	c.prompts()
+	c.sampled()
 	c.invocations()
 	c.sameMakings()
 	return c.findings

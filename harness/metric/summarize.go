@@ -207,6 +207,7 @@ func (s *summarizer) wave(w record.Wave) Wave {
 		out.Goodput = s.value(goodput/s.plan.TimeScale, "tok/s", out.Counts.OK, name+", ok attempts")
 	}
 	s.client(w, p, &out)
+	out.Watched = s.watched(w, p)
 	out.Validity = s.waveValidity(w, out)
 	return out
 }
@@ -369,6 +370,7 @@ func (s *summarizer) gates(w record.Wave, out Wave) Validity {
 	if reason := s.disconnect(w); reason != "" {
 		against("on_disconnect: %s", reason)
 	}
+	s.watchGates(w, out, against, note)
 	if w.ClockReadings != nil && w.ClockReadings.Stepped {
 		note("the wall clock was stepped inside the wave: arrivals are user-space times")
 	}

@@ -63,6 +63,9 @@ type Wave struct {
 	ClientLagMax Value    `json:"client_lag_max"`
 	Coalesced    Value    `json:"coalesced"` // by [Shared], of events with a token
 	ReleaseLag   Value    `json:"release_lag"`
+	// Watched is what was seen beside the load; nil where the plan looks at
+	// nothing.
+	Watched *Watched `json:"watched,omitempty"`
 }
 
 // Arm is one arm's numbers at a tier.

@@ -47,11 +47,15 @@ func (d *document) spans(p *Plan) {
 		{"timeouts.poll", p.Timeouts.Poll}, {"schedule.poll", p.Timeouts.Poll},
 		{"timeouts.connect", p.Timeouts.Connect}, {"timeouts.request", p.Timeouts.Request}, {"timeouts.stop", p.Timeouts.Stop},
 		{"schedule.settle.idle", p.Sweep.Settle.Idle},
-		{"gates.client_lag", p.Gates.ClientLag}, {"gates.release_lag", p.Gates.ReleaseLag},
+		{"gates.client_lag", p.Gates.ClientLag}, {"gates.release_lag", p.Gates.ReleaseLag}, {"gates.engine_ttft", p.Gates.Watch.EngineTTFT},
 	} {
 		if _, written := d.at[s.path]; written {
 			d.span(s.path, s.d, 1)
 		}
+	}
+	if t := p.Telemetry; t != nil {
+		d.span("telemetry.gpu", t.GPU, 0)
+		d.span("telemetry.engine", t.Engine, 0)
 	}
 	for i, a := range p.Arms {
 		if m := a.Engine.Emulated; m != nil {
@@ -93,7 +97,54 @@ func (d *document) check(p *Plan) {
 	if t := p.Temperature(); p.Gates.Identity == "require" && t > 0 {
 		d.odd("gates.identity", "require asks for equal outputs, and a temperature of %g draws them at random: set the temperature to 0, or report", t)
 	}
+	d.telemetry(p)
 	d.variables()
+}
+
+// fastest is the shortest time between two looks: a look at a GPU's bus takes
+// 40 ms by itself.
+const fastest = Duration(10 * time.Millisecond)
+
+// telemetry checks that what the gates need is looked at, and that there is
+// something to look at.
+func (d *document) telemetry(p *Plan) {
+	t := Telemetry{}
+	if p.Telemetry != nil {
+		t = *p.Telemetry
+	}
+	for _, rate := range []struct {
+		path string
+		d    Duration
+	}{{"telemetry.gpu", t.GPU}, {"telemetry.engine", t.Engine}} {
+		if rate.d > 0 && rate.d < fastest {
+			d.odd(rate.path, "%s is faster than anything can be looked at: write %s or more, such as 100ms", rate.d, fastest)
+		}
+	}
+	gpus, pages := false, false
+	for _, a := range p.Arms {
+		gpus = gpus || a.Engine.Container != nil && !a.Engine.Container.GPUs.None() || a.Engine.Process != nil
+		pages = pages || a.Engine.Metrics != nil && *a.Engine.Metrics != ""
+	}
+	if t.GPU > 0 && !gpus {
+		d.odd("telemetry.gpu", "no arm has a GPU of this machine: give a container gpus, or leave it out")
+	}
+	if t.Engine > 0 && !pages {
+		d.odd("telemetry.engine", "no arm has a metrics page: name it in the arm's engine, or leave it out")
+	}
+	g := p.Gates.Watch
+	for _, gate := range []struct {
+		path   string
+		set    bool
+		looked bool
+		needs  string
+	}{
+		{"gates.engine_ttft", g.EngineTTFT > 0, t.Engine > 0, "telemetry.engine"}, {"gates.engine_tokens", g.EngineTokens != nil, t.Engine > 0, "telemetry.engine"},
+		{"gates.throttled", g.Throttled != "", t.GPU > 0, "telemetry.gpu"}, {"gates.shared_gpu", g.SharedGPU != "", t.GPU > 0, "telemetry.gpu"},
+	} {
+		if gate.set && !gate.looked {
+			d.odd(gate.path, "nothing is looked at that it could be held against: write %s, such as %s: 1s, or leave it out", gate.needs, gate.needs)
+		}
+	}
 }
 
 // twice finds words that a list of the document holds already. It reads the
@@ -187,6 +238,9 @@ func (d *document) container(at string, c *Container) {
 			d.odd(place+".target", "%q is another mount's target already: give each its own", m.Target)
 		}
 		targets[m.Target] = true
+	}
+	if c.GPUAccess != "" && c.GPUs.None() && !d.covered(at+".gpus") {
+		d.odd(at+".gpu_access", "it gets no GPU: write gpus too, such as all, or leave this out")
 	}
 	for j, id := range c.GPUs.IDs {
 		place := fmt.Sprintf("%s.gpus[%d]", at, j)

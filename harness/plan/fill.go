@@ -64,6 +64,15 @@ func (p *Plan) fill() {
 	set(&g.CarryOver, "invalid")
 	set(&g.Correctness, "none")
 	set(&g.Identity, "report")
+	if t := p.Telemetry; t != nil {
+		if t.GPU > 0 {
+			set(&g.Watch.Throttled, "report")
+			set(&g.Watch.SharedGPU, "invalid")
+		}
+		if g.Watch.EngineTokens != nil {
+			g.Watch.EngineTokens.written = false
+		}
+	}
 	for i := range p.Arms {
 		p.Arms[i].fill()
 	}
@@ -98,8 +107,11 @@ func (a *Arm) fill() {
 	if e.Endpoint != nil {
 		set(&a.OnDisconnect, Unknown)
 	}
-	if e.Container != nil {
-		set(&e.Container.Port, 8000)
+	if c := e.Container; c != nil {
+		set(&c.Port, 8000)
+		if !c.GPUs.None() {
+			set(&c.GPUAccess, "auto")
+		}
 	}
 	reports := e.Container != nil || e.Emulated != nil
 	if e.Metrics == nil {

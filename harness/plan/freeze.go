@@ -58,6 +58,7 @@ type crossoverDocument struct {
 	Cost       *Cost             `yaml:"cost,omitempty"`
 	Resume     *Resume           `yaml:"resume,omitempty"`
 	Timeouts   crossoverTimeouts `yaml:"timeouts"`
+	Telemetry  *Telemetry        `yaml:"telemetry,omitempty"`
 	Gates      crossoverGates    `yaml:"gates"`
 	Claims     []Claim           `yaml:"claims"`
 }
@@ -81,6 +82,8 @@ type crossoverGates struct {
 	Coalesced   Percent  `yaml:"coalesced"`
 	Correctness string   `yaml:"correctness"`
 	Identity    string   `yaml:"identity"`
+
+	Watch WatchGates `yaml:",inline"`
 }
 
 func (p *Plan) crossover() crossoverDocument {
@@ -90,9 +93,10 @@ func (p *Plan) crossover() crossoverDocument {
 		Model: p.Model, Arms: p.Arms, Sampling: p.Sampling, Caches: c.Caches, Lanes: c.Lanes,
 		Schedule: crossoverSchedule{Pairs: c.Pairs, Blocks: c.Blocks, Poll: t.Poll},
 		Failure:  c.Failure, Crossing: c.Crossing, Inference: c.Inference, Cost: c.Cost, Resume: c.Resume,
-		Timeouts: crossoverTimeouts{Image: t.Image, Ready: t.Ready, Connect: t.Connect, Request: t.Request, Stop: t.Stop},
-		Gates:    crossoverGates{ClientLag: g.ClientLag, Coalesced: g.Coalesced, Correctness: g.Correctness, Identity: g.Identity},
-		Claims:   p.Claims,
+		Timeouts:  crossoverTimeouts{Image: t.Image, Ready: t.Ready, Connect: t.Connect, Request: t.Request, Stop: t.Stop},
+		Telemetry: p.Telemetry,
+		Gates:     crossoverGates{ClientLag: g.ClientLag, Coalesced: g.Coalesced, Correctness: g.Correctness, Identity: g.Identity, Watch: g.Watch},
+		Claims:    p.Claims,
 	}
 }
 

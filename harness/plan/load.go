@@ -109,6 +109,12 @@ func (d *document) sections(body ast.Node, kind Experiment) *Plan {
 		"time_scale": &p.TimeScale, "model": &p.Model, "workload": &p.Workload, "sampling": &p.Sampling,
 		"schedule": &p.Sweep, "timeouts": &p.Timeouts, "gates": &p.Gates, "claims": &p.Claims,
 	}
+	for _, v := range entries(body) {
+		if v.Key.GetToken().Value == "telemetry" {
+			p.Telemetry = &Telemetry{}
+			into["telemetry"] = p.Telemetry
+		}
+	}
 	var pairs crossoverSchedule
 	if kind == Crossover {
 		c := &Pairing{}

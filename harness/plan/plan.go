@@ -60,8 +60,10 @@ type Plan struct {
 	Sampling  Sampling `yaml:"sampling" json:"sampling"`
 	Sweep     Sweep    `yaml:"schedule" json:"schedule"`
 	Timeouts  Timeouts `yaml:"timeouts" json:"timeouts"`
-	Gates     Gates    `yaml:"gates" json:"gates"`
-	Claims    []Claim  `yaml:"claims" json:"claims"`
+	// Telemetry is what is looked at beside the load; nil: nothing is.
+	Telemetry *Telemetry `yaml:"telemetry,omitempty" json:"telemetry,omitempty"`
+	Gates     Gates      `yaml:"gates" json:"gates"`
+	Claims    []Claim    `yaml:"claims" json:"claims"`
 	// Pairing is what a crossover plan has instead of Workload and Sweep; nil in
 	// a concurrency plan.
 	Pairing *Pairing `yaml:"-" json:"-"`
@@ -134,6 +136,9 @@ type Container struct {
 	ShmSize    Bytes             `yaml:"shm_size,omitempty" json:"shm_size,omitempty"`
 	Port       int               `yaml:"port" json:"port"` // inside the container
 	GPUs       GPUs              `yaml:"gpus" json:"gpus"`
+	// GPUAccess is how Docker gives it the GPUs: "auto", "runtime", "cdi" or
+	// "devices". It is empty where it gets none.
+	GPUAccess string `yaml:"gpu_access,omitempty" json:"gpu_access,omitempty"`
 }
 
 // Mount is a volume or a folder of the host, seen in a container.
@@ -224,6 +229,17 @@ type Timeouts struct {
 	Stop    Duration `yaml:"stop" json:"stop"`       // asked → killed
 }
 
+// Telemetry says how often a run looks at what its servers run on. A rate is
+// the time between two looks, in measured time; 0 looks never.
+type Telemetry struct {
+	GPU    Duration `yaml:"gpu" json:"gpu"`       // at each GPU that the containers are given
+	Engine Duration `yaml:"engine" json:"engine"` // at the engine's metrics page
+	// Mechanism adds a wave to each lifecycle of a concurrency plan's candidate,
+	// in no record and no result: is the largest tier worked on all at once, by
+	// the engine's own gauge?
+	Mechanism bool `yaml:"mechanism,omitempty" json:"mechanism,omitempty"`
+}
+
 // Gates are eligibility rules decided before the run.
 type Gates struct {
 	// ClientLag is the most that the p99 of client lag over a wave's events
@@ -245,6 +261,26 @@ type Gates struct {
 	// Identity: "report" compares outputs and says what it found, "require"
 	// makes unequal outputs ineligible, "none" does not compare.
 	Identity string `yaml:"identity" json:"identity"`
+	// The gates on what is looked at beside the load. They are absent from a
+	// plan without telemetry.
+	Watch WatchGates `yaml:",inline" json:",inline"`
+}
+
+// WatchGates hold the client's account of a wave against the engine's and the
+// GPUs'. Zero values check nothing.
+type WatchGates struct {
+	// EngineTTFT is the most by which the mean TTFT of a wave may differ
+	// between the client and the engine's own histogram. The engine's clock
+	// starts later, when it has read the request, and ends earlier.
+	EngineTTFT Duration `yaml:"engine_ttft,omitempty" json:"engine_ttft,omitempty"`
+	// EngineTokens is the largest share by which a wave's output tokens may
+	// differ between the two.
+	EngineTokens *Percent `yaml:"engine_tokens,omitempty" json:"engine_tokens,omitempty"`
+	// Throttled says what a wave is worth in which a GPU slowed down for power
+	// or heat: "invalid" or "report".
+	Throttled string `yaml:"throttled,omitempty" json:"throttled,omitempty"`
+	// SharedGPU: likewise for one in which another process was on a GPU.
+	SharedGPU string `yaml:"shared_gpu,omitempty" json:"shared_gpu,omitempty"`
 }
 
 // Claim names a sentence that the experiment may support.

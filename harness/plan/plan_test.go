@@ -84,6 +84,13 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{string(everything), "{volume: weights,", "{volume: weights, source: /x,", "one of volume and source"},
 		{string(everything), "{volume: weights, ", "{", "one of volume and source"},
 		{string(everything), "target: /data", "target: /model", "another mount's target already"},
+		// What is looked at beside the load.
+		{string(everything), "gpu: 50ms", "gpu: 1ms", "telemetry.gpu: 1ms is faster than anything can be looked at"},
+		{string(everything), "telemetry: {gpu: 50ms}", "telemetry: {gpu: 50ms, engine: 1s}", "telemetry.engine: no arm has a metrics page"},
+		{string(shipped), "gates:", "telemetry: {gpu: 1s}\ngates:", "telemetry.gpu: no arm has a GPU of this machine"},
+		{string(shipped), "gates: {", "gates: {engine_ttft: 1ms, ", "gates.engine_ttft: nothing is looked at that it could be held against: write telemetry.engine"},
+		{string(shipped), "gates: {", "gates: {shared_gpu: invalid, ", "gates.shared_gpu: nothing is looked at"},
+		{string(everything), "gpus: [\"${GPU}\", 1]", "gpus: none", "gpu_access: it gets no GPU"},
 		// The schedule.
 		{string(shipped), "tiers: [1, 8, 32, 64]", "tiers: [1, 8, 8]", "schedule.tiers[2]: 8 does not follow 8: write the tiers in rising order"},
 		{string(shipped), "tiers: [1, 8, 32, 64]", "tiers: [0]", "schedule.tiers[0]: 0 is too small: write 1 or more"},

@@ -280,8 +280,11 @@ type Lifecycle struct {
 
 	RequestsHead string `json:"requests_head"` // SHA-256 of the last line of requests.jsonl at that time
 	WavesHead    string `json:"waves_head"`    // likewise of waves.jsonl
-	Requests     int    `json:"requests"`      // lines of this lifecycle in requests.jsonl
-	Waves        int    `json:"waves"`         // and in waves.jsonl
+	// Likewise of telemetry.jsonl and engine-metrics.jsonl, where there are any.
+	TelemetryHead     string `json:"telemetry_head,omitempty"`
+	EngineMetricsHead string `json:"engine_metrics_head,omitempty"`
+	Requests          int    `json:"requests"` // lines of this lifecycle in requests.jsonl
+	Waves             int    `json:"waves"`    // and in waves.jsonl
 
 	Nulls map[string]string `json:"nulls"`
 }
@@ -333,6 +336,9 @@ type Run struct {
 	Lifecycles  []Lifecycle
 	Waves       []Wave
 	Requests    []Request
+	// What was sampled beside the load; empty where the plan samples nothing.
+	Telemetry     []Telemetry
+	EngineMetrics []EngineMetrics
 }
 
 // Genesis is the previous_sha256 of a file's first line.

@@ -19,8 +19,10 @@ func CutOff(file string) string { return LogsDir + "/cut-" + file }
 // It returns what stays. The error says why nothing can go on from it: another
 // plan, or evidence that does not hold.
 func Reopen(dir, planSHA256, scheduleSHA256 string) (*Store, Run, error) {
-	for _, name := range []string{RequestsFile, WavesFile, LifecyclesFile} {
-		if err := setAside(dir, name); err != nil {
+	for _, name := range []string{RequestsFile, WavesFile, LifecyclesFile, TelemetryFile, EngineMetricsFile} {
+		err := setAside(dir, name)
+		sampled := name == TelemetryFile || name == EngineMetricsFile
+		if err != nil && !(sampled && errors.Is(err, os.ErrNotExist)) {
 			return nil, Run{}, err
 		}
 	}
@@ -52,6 +54,18 @@ func Reopen(dir, planSHA256, scheduleSHA256 string) (*Store, Run, error) {
 		lines int
 		to    **chain
 	}{{RequestsFile, len(run.Requests), &s.requests}, {WavesFile, waves, &s.waves}, {LifecyclesFile, lifecycles, &s.lifecycles}} {
+		if *f.to, err = reopen(filepath.Join(dir, f.name), f.lines); err != nil {
+			return nil, Run{}, errors.Join(err, s.closeFiles())
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		lines int
+		to    **chain
+	}{{TelemetryFile, len(run.Telemetry), &s.telemetry}, {EngineMetricsFile, len(run.EngineMetrics), &s.engineMetrics}} {
+		if f.lines == 0 {
+			continue // there is no such file, or nothing whole in it
+		}
 		if *f.to, err = reopen(filepath.Join(dir, f.name), f.lines); err != nil {
 			return nil, Run{}, errors.Join(err, s.closeFiles())
 		}

@@ -16,11 +16,13 @@ import (
 
 // The files of a bundle that a store writes.
 const (
-	RequestsFile    = "requests.jsonl"
-	WavesFile       = "waves.jsonl"
-	LifecyclesFile  = "lifecycles.jsonl"
-	EnvironmentFile = "environment.json"
-	LogsDir         = "logs"
+	RequestsFile      = "requests.jsonl"
+	WavesFile         = "waves.jsonl"
+	LifecyclesFile    = "lifecycles.jsonl"
+	TelemetryFile     = "telemetry.jsonl"      // only where the plan samples
+	EngineMetricsFile = "engine-metrics.jsonl" // likewise
+	EnvironmentFile   = "environment.json"
+	LogsDir           = "logs"
 )
 
 // Store is the append-only evidence of one run, in a directory. Each line
@@ -32,6 +34,7 @@ type Store struct {
 
 	mu                          sync.Mutex
 	requests, waves, lifecycles *chain
+	telemetry, engineMetrics    *chain // nil until there is a line
 	closed                      bool
 }
 
@@ -90,7 +93,58 @@ func (s *Store) AppendLifecycle(l Lifecycle) (Lifecycle, error) {
 	defer s.mu.Unlock()
 	l.Schema, l.PlanSHA256, l.ScheduleSHA256, l.PreviousSHA256 = LifecycleSchema, s.plan, s.schedule, s.lifecycles.head
 	l.RequestsHead, l.WavesHead = s.requests.head, s.waves.head
+	if s.telemetry != nil {
+		l.TelemetryHead = s.telemetry.head
+	}
+	if s.engineMetrics != nil {
+		l.EngineMetricsHead = s.engineMetrics.head
+	}
 	return l, errors.Join(s.lifecycles.append(l), s.lifecycles.sync())
+}
+
+// AppendTelemetry writes what was seen beside the load over a stretch: a line
+// for each GPU, and one for the engine unless it is nil. They are on disk
+// before the call returns.
+func (s *Store) AppendTelemetry(gpus []Telemetry, engine *EngineMetrics) ([]Telemetry, *EngineMetrics, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	var out []Telemetry
+	for _, t := range gpus {
+		if t.Chain, err = s.next(TelemetryFile, &s.telemetry, TelemetrySchema); err != nil {
+			return out, nil, err
+		}
+		out = append(out, t)
+		err = errors.Join(err, s.telemetry.append(t))
+	}
+	if s.telemetry != nil {
+		err = errors.Join(err, s.telemetry.sync())
+	}
+	if engine == nil {
+		return out, nil, err
+	}
+	line := *engine
+	var nextErr error
+	if line.Chain, nextErr = s.next(EngineMetricsFile, &s.engineMetrics, EngineMetricsSchema); nextErr != nil {
+		return out, nil, errors.Join(err, nextErr)
+	}
+	return out, &line, errors.Join(err, s.engineMetrics.append(line), s.engineMetrics.sync())
+}
+
+// next is the beginning of the next line of a file, which is made if there is
+// none yet.
+func (s *Store) next(name string, to **chain, schema string) (Chain, error) {
+	if *to == nil {
+		file, err := os.OpenFile(filepath.Join(s.dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			return Chain{}, fmt.Errorf("no place for the evidence: %w", err)
+		}
+		*to = &chain{file: file, head: Genesis}
+		if err := syncDir(s.dir); err != nil {
+			return Chain{}, err
+		}
+	}
+	return Chain{Schema: schema, PlanSHA256: s.plan, ScheduleSHA256: s.schedule, PreviousSHA256: (*to).head}, nil
 }
 
 // Heads are the SHA-256 of the last lines of requests, waves and lifecycles.
@@ -124,7 +178,7 @@ func (s *Store) Close() error {
 
 func (s *Store) closeFiles() error {
 	var err error
-	for _, c := range []*chain{s.requests, s.waves, s.lifecycles} {
+	for _, c := range []*chain{s.requests, s.waves, s.lifecycles, s.telemetry, s.engineMetrics} {
 		if c != nil {
 			err = errors.Join(err, c.file.Close())
 		}
@@ -266,7 +320,20 @@ func Read(dir string) (Run, error) {
 	waves, wErr := readFile(dir, WavesFile, func(w Wave) string { return w.PreviousSHA256 })
 	lifecycles, lErr := readFile(dir, LifecyclesFile, func(l Lifecycle) string { return l.PreviousSHA256 })
 	run.Requests, run.Waves, run.Lifecycles = requests, waves, lifecycles
-	return run, errors.Join(faults, rErr, wErr, lErr)
+	telemetry, tErr := readIfThere(dir, TelemetryFile, func(t Telemetry) string { return t.PreviousSHA256 })
+	engine, eErr := readIfThere(dir, EngineMetricsFile, func(m EngineMetrics) string { return m.PreviousSHA256 })
+	run.Telemetry, run.EngineMetrics = telemetry, engine
+	return run, errors.Join(faults, rErr, wErr, lErr, tErr, eErr)
+}
+
+// readIfThere reads a file that a run without samples does not have. That one
+// which should be there is not, a lifecycle's head of it shows.
+func readIfThere[T any](dir, name string, previous func(T) string) ([]T, error) {
+	out, err := readFile(dir, name, previous)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return out, err
 }
 
 func readFile[T any](dir, name string, previous func(T) string) ([]T, error) {

@@ -1,9 +1,9 @@
 package telemetry
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"time"
@@ -11,16 +11,12 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"assay/harness/record"
 )
 
-// The names under which vLLM publishes what its scheduler holds, kept by the
-// other servers of this project.
-const (
-	runningGauge     = "vllm:num_requests_running"
-	waitingGauge     = "vllm:num_requests_waiting"
-	generatedCounter = "vllm:generation_tokens_total"
-	cacheConfig      = "vllm:cache_config_info" // a gauge whose labels are the configuration
-)
+// cacheConfig is a gauge whose labels are the engine's cache configuration.
+const cacheConfig = "vllm:cache_config_info"
 
 // Gauges is one look at an engine's own account of its load. A nil field is
 // not on its page.
@@ -52,9 +48,9 @@ func ReadGauges(ctx context.Context, url string, prepare ...func(*http.Request))
 	if err != nil {
 		return Gauges{}, err
 	}
-	g := Gauges{Running: sum(families[runningGauge]), Waiting: sum(families[waitingGauge]), Generated: sum(families[generatedCounter])}
+	g := Gauges{Running: sum(families[record.Running]), Waiting: sum(families[record.Waiting]), Generated: sum(families[record.Generated])}
 	if g.Running == nil || g.Waiting == nil {
-		return g, fmt.Errorf("%s has no %s or no %s, or no number there", url, runningGauge, waitingGauge)
+		return g, fmt.Errorf("%s has no %s or no %s, or no number there", url, record.Running, record.Waiting)
 	}
 	return g, nil
 }
@@ -80,23 +76,12 @@ func PrefixCaching(ctx context.Context, url string, prepare ...func(*http.Reques
 func read(ctx context.Context, url string, prepare []func(*http.Request)) (map[string]*dto.MetricFamily, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	text, err := fetch(ctx, direct(), url, prepare)
 	if err != nil {
 		return nil, err
-	}
-	for _, p := range prepare {
-		p(request)
-	}
-	response, err := direct().Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s: no engine metrics there", url, response.Status)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(io.LimitReader(response.Body, maxPage))
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s is no Prometheus page: %w", url, err)
 	}

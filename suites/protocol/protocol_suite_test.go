@@ -103,6 +103,25 @@ var _ = Describe("the protocol", Label("protocol"), func() {
 		Expect(b.Summary.Tiers[0].Outputs.Equal).To(Equal(8), "the emulated model answers a prompt the same in every mode")
 	})
 
+	It("holds the client's account against the engine's", func(ctx SpecContext) {
+		none := plan.Percent{}
+		b := run(ctx, func(p *plan.Plan) {
+			p.Telemetry = &plan.Telemetry{Engine: plan.Duration(10 * time.Millisecond)}
+			p.Gates.Watch = plan.WatchGates{EngineTokens: &none, EngineTTFT: plan.Duration(time.Second)}
+		})
+		Expect(b.Summary).To(KeepTheProtocol())
+		looks := 0
+		for _, w := range b.Summary.Waves {
+			engine := w.Watched.Engine
+			Expect(*engine.EngineTokens.Value).To(Equal(*engine.ClientTokens.Value), "wave %d of %s", w.Number, w.Arm)
+			Expect(engine.EngineTTFT.N).To(Equal(4))
+			looks += engine.Looks
+		}
+		Expect(looks).To(BeNumerically(">", 0))
+		Expect(b.Run.EngineMetrics).NotTo(BeEmpty())
+		Expect(b.Run.Telemetry).To(BeEmpty(), "an emulated server has no GPU")
+	})
+
 	DescribeTable("keeps what a failed attempt showed, and calls it by its name",
 		func(ctx SpecContext, fault plan.Fault, outcome record.Outcome, tokens int) {
 			fault.Requests = []int{2, 6} // one in each of the candidate's waves

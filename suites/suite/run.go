@@ -134,7 +134,7 @@ func (r *Run) Start(ctx context.Context, place plan.Lifecycle) error {
 	l, err := lifecycle.Start(ctx, lifecycle.Config{
 		Run: r.name, Place: place, Executed: r.started, Arm: arm, Engine: made, Timeouts: r.timeouts(), Scale: r.Plan.TimeScale,
 		LogDir: filepath.Join(r.dir, record.LogsDir), Redact: r.redact, Undisturbed: r.Plan.Pairing != nil,
-		Caches: r.caches(),
+		Caches: r.caches(), Telemetry: r.Plan.Telemetry,
 	})
 	r.current = &running{place: place, arm: arm, lifecycle: l, client: client.New()}
 	if err == nil {
@@ -199,7 +199,8 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 	}
 	c.waves++
 	r.progress.wave(r.Place(place)+": "+r.describe(wave), len(items))
-	kept, requests := r.release(ctx, load.Burst{
+	before := c.cut(0, pages{}) // written later: nothing is, before a sequence's first request
+	kept, requests, around := r.release(ctx, load.Burst{
 		Place: place, Wave: wave, Executed: c.waves, Lane: r.Plan.Asked(place).Lane,
 		Client: c.client, Target: c.target, Items: items,
 		Connect: r.Plan.Scaled(r.Plan.Timeouts.Connect), Timeout: r.Plan.Scaled(r.Plan.Timeouts.Request),
@@ -217,19 +218,83 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 	r.broken = err
 	r.kept.Waves = append(r.kept.Waves, kept)
 	r.kept.Requests = append(r.kept.Requests, requests...)
-	return record.Run{Requests: requests}.Of(kept), err
+	r.broken = errors.Join(r.broken, r.watched(before), r.watched(c.cut(wave.Number, around)))
+	return record.Run{Requests: requests}.Of(kept), r.broken
+}
+
+// seen is what was looked at beside the load over a stretch.
+type seen struct {
+	gpus   []record.Telemetry
+	engine *record.EngineMetrics
+}
+
+// cut takes what was seen since the last cut: over a wave or, with number 0,
+// outside of any. A stretch without a look leaves no line.
+func (c *running) cut(wave int, around pages) seen {
+	of := func(s *record.Stretch) bool {
+		s.Lifecycle, s.Arm, s.Wave = c.place.Number, c.place.Arm, wave
+		return len(s.At)+len(s.Failed) > 0
+	}
+	var out seen
+	gpus, engine := c.lifecycle.Watch().Cut()
+	for _, g := range gpus {
+		if of(&g.Stretch) {
+			out.gpus = append(out.gpus, g)
+		}
+	}
+	if engine == nil || !of(&engine.Stretch) && around.before == nil && around.after == nil {
+		return out
+	}
+	engine.Before, engine.After = around.before, around.after
+	if wave == 0 {
+		around.why = "pages are kept around waves"
+	}
+	for name, page := range map[string]*record.Page{"before": around.before, "after": around.after} {
+		if page == nil {
+			engine.Nulls[name] = around.why
+		}
+	}
+	out.engine = engine
+	return out
+}
+
+// watched keeps what was seen.
+func (r *Run) watched(s seen) error {
+	gpus, engine, err := r.store.AppendTelemetry(s.gpus, s.engine)
+	r.kept.Telemetry = append(r.kept.Telemetry, gpus...)
+	if engine != nil {
+		r.kept.EngineMetrics = append(r.kept.EngineMetrics, *engine)
+	}
+	return err
+}
+
+// pages are the engine's metrics around a wave; nil where they were not read,
+// and why.
+type pages struct {
+	before, after *record.Page
+	why           string
 }
 
 // release settles the server and releases a burst, or a sequence on a server
-// that is fresh.
-func (r *Run) release(ctx context.Context, b load.Burst) (record.Wave, []record.Request) {
+// that is fresh, and whose counters stand at zero: nothing is asked of it
+// before its first request.
+func (r *Run) release(ctx context.Context, b load.Burst) (wave record.Wave, requests []record.Request, around pages) {
+	watch := r.current.lifecycle.Watch()
 	if b.Wave.Requests > 0 {
 		now := b.Clock.Now()
 		b.Settle = record.Settle{Rule: "none", Method: "none", From: now, Until: now, Detail: "the server is fresh, and nothing was sent to it before"}
-		return load.Sequence{Burst: b}.Release(ctx)
+		wave, requests = load.Sequence{Burst: b}.Release(ctx)
+		around.why = "the server was fresh, and was not asked before its first request"
+	} else {
+		b.Settle = load.Settle(ctx, b.Clock, r.idleness(r.current))
+		around.before, around.why = watch.Page(ctx, false)
+		wave, requests = b.Release(ctx)
 	}
-	b.Settle = load.Settle(ctx, b.Clock, r.idleness(r.current))
-	return b.Release(ctx)
+	var why string
+	if around.after, why = watch.Page(ctx, true); around.after == nil {
+		around.why = why
+	}
+	return wave, requests, around
 }
 
 func (r *Run) describe(w plan.Wave) string {
@@ -298,6 +363,7 @@ func (r *Run) Stop(ctx context.Context) error {
 	r.current = nil
 	r.progress.lifecycle(r.Place(c.place) + ": stopping")
 	l, err := c.lifecycle.Stop(ctx)
+	err = errors.Join(err, r.watched(c.cut(0, pages{}))) // what was seen after the last wave
 	status, reason := "not_selected", r.notSelected()
 	switch {
 	case l.Status == "ran" && r.stopped != "":

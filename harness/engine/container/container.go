@@ -46,6 +46,7 @@ type Config struct {
 	Port       int   // the server's, inside
 	AllGPUs    bool
 	GPUs       []string // indices or UUIDs
+	GPUAccess  Access   // empty: Auto
 }
 
 func (c Config) wantsGPU() bool { return c.AllGPUs || len(c.GPUs) > 0 }
@@ -74,7 +75,7 @@ func (e *Engine) Check(ctx context.Context) error {
 	if e.config.wantsGPU() {
 		if _, err := docker.ImageInspect(ctx, e.config.Image); err != nil {
 			missing = append(missing, e.noGPU()...)
-		} else if err := tryGPU(ctx, docker, e.config); err != nil {
+		} else if _, err := findAccess(ctx, docker, e.config); err != nil {
 			missing = append(missing, err.Error())
 		}
 	}
@@ -89,6 +90,7 @@ func (e *Engine) Launch(ctx context.Context, l engine.Launch) (engine.Server, er
 		return nil, err
 	}
 	s := newServer(e.config, provider, l)
+	s.gpus = e.gpus
 	if err := s.start(ctx, e.missingMounts(ctx, provider.Client())); err != nil {
 		return nil, s.abandon(ctx, err)
 	}

@@ -302,6 +302,7 @@ func TestAGPUThatDockerCanNotGive(t *testing.T) {
 	}
 	g.Expect(err).To(MatchError(engine.ErrUnavailable))
 	g.Expect(err).To(MatchError(And(ContainSubstring("could not select device driver"), ContainSubstring("nvidia-container-toolkit"))))
+	g.Expect(err).To(MatchError(And(ContainSubstring("runtime: "), ContainSubstring("cdi: "), ContainSubstring("devices: "))), "each way, and what it answered")
 	g.Expect(*phases).To(BeEmpty())
 	g.Expect(left(t, d)).To(Equal(0))
 	err = container.New(config).Check(t.Context()) // the image is there now
@@ -310,6 +311,23 @@ func TestAGPUThatDockerCanNotGive(t *testing.T) {
 	found, err := d.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: client.Filters{}.Add("label", container.RunLabel+"=check")})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.Items).To(BeEmpty(), "what tried it is gone")
+}
+
+func TestOneWayToAGPUIsTheOnlyOneTried(t *testing.T) {
+	d := docker(t)
+	for way, answer := range map[container.Access]string{
+		container.Devices: "has no nvidia0", container.CDI: "cdi: ", container.Access("other"): "no way to give a container a GPU",
+	} {
+		t.Run(string(way), func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := container.FindAccess(t.Context(), d, container.Config{Image: tiny, AllGPUs: true, GPUAccess: way})
+			if err == nil {
+				t.Skip("this machine's Docker can give one")
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(answer)))
+			g.Expect(err).NotTo(MatchError(ContainSubstring("runtime: ")))
+		})
+	}
 }
 
 func TestWhenAnImageIsPulledAndWhenBuilt(t *testing.T) {

@@ -29,6 +29,10 @@ func (s *Server) Identity(ctx context.Context) engine.Identity {
 		"attention_backend": engine.Fact{Reason: "no stable interface of the engine says it"},
 		"model_digest":      s.modelDigest(ctx),
 	}
+	if s.config.wantsGPU() {
+		id["gpu_access"] = engine.Fact{Value: string(s.access.name), Provenance: string(record.ClientObserved)}
+		id["gpus_seen"] = s.gpuSeen
+	}
 	s.image.facts(id)
 	maps.Copy(id, s.imageFacts(ctx))
 	if version, err := s.docker.ServerVersion(ctx, client.ServerVersionOptions{}); err == nil {

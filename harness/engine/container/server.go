@@ -23,6 +23,7 @@ import (
 
 	"assay/harness/engine"
 	"assay/harness/record"
+	"assay/harness/telemetry"
 )
 
 // Server is one server in a container.
@@ -35,6 +36,9 @@ type Server struct {
 
 	container testcontainers.Container // nil until it is created
 	image     origin
+	gpus      telemetry.Prober
+	access    gpuAccess   // how it is given its GPUs; zero: it gets none
+	gpuSeen   engine.Fact // how many it sees itself
 	watched   sync.WaitGroup
 	unwatch   context.CancelFunc // nil until it was started
 	done      chan struct{}
@@ -68,7 +72,7 @@ func (s *Server) start(ctx context.Context, missing []string) error {
 		return err
 	}
 	if s.config.wantsGPU() {
-		if err := tryGPU(ctx, s.docker, s.config); err != nil {
+		if s.access, err = findAccess(ctx, s.docker, s.config); err != nil {
 			return unavailable([]string{err.Error()})
 		}
 	}
@@ -87,6 +91,11 @@ func (s *Server) start(ctx context.Context, missing []string) error {
 	s.watch(ctx)
 	if err != nil {
 		return fmt.Errorf("the container could not be started: %w", err)
+	}
+	if s.config.wantsGPU() {
+		if err := s.proveGPU(ctx); err != nil {
+			return err
+		}
 	}
 	return s.locate(ctx)
 }
@@ -112,8 +121,8 @@ func (s *Server) request() (testcontainers.ContainerRequest, error) {
 				}
 				h.Mounts = append(h.Mounts, mount.Mount{Type: kind, Source: source, Target: m.Target, ReadOnly: m.ReadOnly})
 			}
-			if s.config.wantsGPU() {
-				h.DeviceRequests = append(h.DeviceRequests, s.config.deviceRequest())
+			if s.access.apply != nil {
+				s.access.apply(h)
 			}
 		},
 	}, nil

@@ -239,3 +239,14 @@ func (s *Server) Identity(ctx context.Context) engine.Identity {
 	maps.Copy(id, engine.Ask(ctx, s.url))
 	return id
 }
+
+// Owns says whether a process of this machine is the server's: itself, or one
+// that it started, which carries its mark. ok is false where the process can't
+// be looked at.
+func (s *Server) Owns(pid int) (owns, ok bool) {
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false, false
+	}
+	return strings.Contains(string(environment), markVariable+"="+s.mark), true
+}

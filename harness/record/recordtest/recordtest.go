@@ -346,6 +346,12 @@ func Write(dir string, p *plan.Plan, run record.Run) (record.Run, error) {
 			out.Waves = append(out.Waves, kept)
 			out.Requests = append(out.Requests, requests...)
 			errs = append(errs, err)
+			gpus, engine, err := store.AppendTelemetry(lookedAt(run, w))
+			out.Telemetry = append(out.Telemetry, gpus...)
+			if engine != nil {
+				out.EngineMetrics = append(out.EngineMetrics, *engine)
+			}
+			errs = append(errs, err)
 		}
 		if l.Log != nil {
 			errs = append(errs, os.WriteFile(filepath.Join(dir, record.LogsDir, l.Log.File), []byte(logText(l)), 0o644))
@@ -355,4 +361,20 @@ func Write(dir string, p *plan.Plan, run record.Run) (record.Run, error) {
 		errs = append(errs, err)
 	}
 	return out, errors.Join(append(errs, store.Close())...)
+}
+
+// lookedAt is what a run has of what was seen beside a wave.
+func lookedAt(run record.Run, w record.Wave) ([]record.Telemetry, *record.EngineMetrics) {
+	var gpus []record.Telemetry
+	for _, t := range run.Telemetry {
+		if t.Lifecycle == w.Lifecycle && t.Wave == w.Number {
+			gpus = append(gpus, t)
+		}
+	}
+	for _, m := range run.EngineMetrics {
+		if m.Lifecycle == w.Lifecycle && m.Wave == w.Number {
+			return gpus, &m
+		}
+	}
+	return gpus, nil
 }

@@ -77,7 +77,7 @@ func judgeLane(p *plan.Plan, s metric.Summary, lane metric.Lane, a metric.Analys
 	}
 	if debt := a.Result.Debt.Mean; debt != nil && *debt <= 0 && !blocked {
 		c.Verdict = NotApplicable
-		block("no debt: %s is ready no later than %s, so there is nothing to repay", lane.Candidate.Arm, lane.Baseline.Arm)
+		block("no debt: over %d pairs %s is ready %.3f s sooner than %s in the mean, so there is nothing to repay", a.Result.K, lane.Candidate.Arm, -*debt, lane.Baseline.Arm)
 		return c
 	}
 	c.equalService(lane, name, block)
@@ -118,6 +118,8 @@ func (c *Claim) equalService(lane metric.Lane, name plan.Claim, block func(strin
 	case !lane.Correctness.Shown && !lane.Correctness.Degenerate:
 		block("correctness: %d of %d in %s and %d of %d in %s are right: not shown to be no worse: %s",
 			lane.Baseline.Correct, lane.Baseline.Evaluated, lane.Baseline.Arm, lane.Candidate.Correct, lane.Candidate.Evaluated, lane.Candidate.Arm, why(*lane.Correctness))
+	case lane.Correctness.Degenerate:
+		c.Reasons = append(c.Reasons, "correctness is not what was tested: "+lane.Correctness.Reason)
 	}
 }
 

@@ -93,7 +93,7 @@ func TestWhatTakesAClaimOfPairsAway(t *testing.T) {
 				}
 			})
 		}, append([]string{"claims:", "gates: {correctness: require}\nclaims:"}, lengthened...)},
-		"the candidate is ready first": {"fixed equal_token_count", "not_applicable", "no debt: compiled is ready no later than eager", func(run *record.Run) {
+		"the candidate is ready first": {"fixed equal_token_count", "not_applicable", "no debt: over 6 pairs compiled is ready", func(run *record.Run) {
 			for i := range run.Lifecycles {
 				l := &run.Lifecycles[i]
 				for j, m := range l.Moments {

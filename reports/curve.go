@@ -41,6 +41,7 @@ func curve(b Bundle, l metric.Lane) ([]byte, error) {
 	p.X.Label.Text = "n, requests ended one after the other"
 	p.Y.Label.Text = "D(n), s: below zero " + cand + " is ahead"
 	p.X.Min, p.X.Max = 0, float64(l.Requests)
+	p.Y.Tick.Marker = plot.TickerFunc(withZero)
 	p.Legend.Top = true
 	if err := fill(p, l); err != nil {
 		return nil, err
@@ -110,7 +111,44 @@ func fill(p *plot.Plot, l metric.Lane) error {
 		p.Add(points)
 		p.Legend.Add("first crossing of a pair", points)
 	}
+	return uncrossed(p, l, r)
+}
+
+// uncrossed marks where each pair stood at the end that did not cross by then:
+// a figure without them would show those that did alone.
+func uncrossed(p *plot.Plot, l metric.Lane, r *crossing.Analysis) error {
+	var ends plotter.XYs
+	for _, pair := range r.Pairs {
+		if pair.First == nil && pair.End != nil {
+			ends = append(ends, plotter.XY{X: float64(l.Requests), Y: *pair.End})
+		}
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	points, err := plotter.NewScatter(ends)
+	if err != nil {
+		return err
+	}
+	points.GlyphStyle = draw.GlyphStyle{Color: crossed, Radius: vg.Points(3), Shape: draw.RingGlyph{}}
+	p.Add(points)
+	p.Legend.Add(fmt.Sprintf("D(%d) of a pair that has not crossed", l.Requests), points)
 	return nil
+}
+
+// withZero are the usual ticks, and a label at zero, the line that decides.
+func withZero(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i := range ticks {
+		if ticks[i].Value == 0 {
+			ticks[i].Label = "0"
+			return ticks
+		}
+	}
+	if low < 0 && high > 0 {
+		ticks = append(ticks, plot.Tick{Value: 0, Label: "0"})
+	}
+	return ticks
 }
 
 // around is a closed ring along the upper ends and back along the lower ones.

@@ -116,10 +116,22 @@ func (s *summarizer) laneStatus(lane plan.Lane) string {
 		return status
 	case ran == 0:
 		return "not_selected"
-	case ran < all || all < 2*len(s.schedule.PairsOf(lane)):
+	case ran < all || all < 2*s.whole(lane):
 		return "partial"
 	}
 	return "complete"
+}
+
+// whole is how many pairs a complete run of a lane has: a pair that was
+// abandoned has another in its place.
+func (s *summarizer) whole(lane plan.Lane) int {
+	n := 0
+	for _, pair := range s.schedule.PairsOf(lane) {
+		if _, abandoned := s.cut[pair]; !abandoned {
+			n++
+		}
+	}
+	return n
 }
 
 // sides finds a pair's two lifecycles and what they served.
@@ -437,6 +449,10 @@ func (s *summarizer) rates(pairs []sides) (crossing.NonInferiority, *crossing.No
 func (s *summarizer) laneArm(role plan.Role, lane plan.Lane) LaneArm {
 	name := s.plan.WithRole(role).Name
 	p := s.run.InLane(name, string(lane))
+	if len(s.cut) > 0 {
+		// What this side's interruption cut short is no arm's failure.
+		p = p.Where("pairs that were not abandoned", func(r record.Request) bool { return !s.abandoned(r.Lifecycle) })
+	}
 	out := LaneArm{Arm: name, Role: role, Counts: CountsOf(p)}
 	var d Arm
 	s.distributions(p, &d)

@@ -19,6 +19,19 @@ func CutOff(file string) string { return LogsDir + "/cut-" + file }
 // It returns what stays. The error says why nothing can go on from it: another
 // plan, or evidence that does not hold.
 func Reopen(dir, planSHA256, scheduleSHA256 string) (*Store, Run, error) {
+	held, err := lock(dir)
+	if err != nil {
+		return nil, Run{}, err
+	}
+	s, run, err := reopenLocked(dir, planSHA256, scheduleSHA256)
+	if err != nil {
+		return nil, Run{}, errors.Join(err, held.Close())
+	}
+	s.lock = held
+	return s, run, nil
+}
+
+func reopenLocked(dir, planSHA256, scheduleSHA256 string) (*Store, Run, error) {
 	for _, name := range []string{RequestsFile, WavesFile, LifecyclesFile, TelemetryFile, EngineMetricsFile} {
 		err := setAside(dir, name)
 		sampled := name == TelemetryFile || name == EngineMetricsFile

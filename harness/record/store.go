@@ -34,7 +34,8 @@ type Store struct {
 
 	mu                          sync.Mutex
 	requests, waves, lifecycles *chain
-	telemetry, engineMetrics    *chain // nil until there is a line
+	telemetry, engineMetrics    *chain   // nil until there is a line
+	lock                        *os.File // held while the run goes on
 	closed                      bool
 }
 
@@ -58,6 +59,10 @@ func Create(dir, planSHA256, scheduleSHA256 string) (*Store, error) {
 			return nil, fmt.Errorf("no place for the evidence: %w; name another with -out", err)
 		}
 		*f.to = &chain{file: file, head: Genesis}
+	}
+	var err error
+	if s.lock, err = lock(dir); err != nil {
+		return nil, errors.Join(err, s.closeFiles())
 	}
 	return s, syncDir(dir)
 }
@@ -182,6 +187,9 @@ func (s *Store) closeFiles() error {
 		if c != nil {
 			err = errors.Join(err, c.file.Close())
 		}
+	}
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
 	}
 	return err
 }

@@ -138,3 +138,18 @@ func FuzzReadLines(f *testing.F) {
 		}
 	})
 }
+
+func TestNothingGoesOnWhereARunGoesOn(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "bundle")
+	first, err := record.Create(dir, "plan", "schedule")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = first.WriteEnvironment(record.Environment{})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, _, err = record.Reopen(dir, "plan", "schedule")
+	g.Expect(err).To(MatchError(ContainSubstring("a run is going on in " + dir)))
+	g.Expect(first.Close()).To(Succeed())
+	again, _, err := record.Reopen(dir, "plan", "schedule")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.Close()).To(Succeed())
+}

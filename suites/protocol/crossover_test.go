@@ -377,6 +377,8 @@ var _ = Describe("a run that was interrupted", Label("protocol"), func() {
 		Expect(b.Summary.Status).To(Equal("complete"))
 		lane := inLane(b, plan.Fixed)
 		Expect(lane.Kept.Pairs).To(Equal([]int{1, 3, 4, 5, 6, 7}))
+		Expect(lane.Status).To(Equal("complete"), "the pair that was cut has another in its place")
+		Expect(lane.Baseline.Counts.Failed+lane.Candidate.Counts.Failed).To(BeZero(), "what an interruption cut is no arm's failure")
 		Expect(lane.Kept.Out).To(ConsistOf(HaveField("Reason", ContainSubstring("the pair was abandoned"))))
 		Expect(b.Summary.Invocations).To(ConsistOf(And(HaveField("Abandoned", 2), HaveField("Added", 7), HaveField("Cause", "operator"), HaveField("After", 4))))
 		Expect(b.Run.Lifecycles[3].Status).To(Equal("interrupted"), "what was cut stays what it is")

@@ -69,3 +69,22 @@ func TestTheModulesOwnLabelsAreKnown(t *testing.T) {
 	g.Expect(known).To(ContainElements("cpu", "emulated", "gpu", "protocol", "smoke", "tier:64"))
 	g.Expect(strings.Join(known, " ")).NotTo(ContainSubstring("tier:3 "))
 }
+
+// A plan that does not load would be a spec without labels, which a filter
+// leaves out: green, and nothing done.
+func TestPlansThatDoNotLoadAreRefusedBeforeAnythingIsFiltered(t *testing.T) {
+	g := NewWithT(t)
+	set := func(flag *string, value string) {
+		before := *flag
+		*flag = value
+		t.Cleanup(func() { *flag = before })
+	}
+	set(planFlag, "harness/plan/testdata/mistakes.yaml")
+	g.Expect(loadPlans()).To(MatchError(ContainSubstring("mistakes.yaml:13:41")))
+	set(planFlag, "suites/crossover/plans/cpu.yaml")
+	g.Expect(loadPlans()).To(Succeed())
+	set(resumeFlag, "out/nowhere")
+	g.Expect(loadPlans()).To(MatchError(ContainSubstring("nothing can go on from")))
+	set(causeFlag, "weather")
+	g.Expect(loadPlans()).To(MatchError(ContainSubstring(`the cause "weather" is none of the plan's`)))
+}

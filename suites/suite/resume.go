@@ -110,11 +110,11 @@ func (r *Run) Remaining() []plan.Lifecycle {
 func (r *Run) reopen(ctx context.Context) error {
 	next := r.resumed
 	r.dir = next.dir
-	if err := r.keepJUnit(); err != nil {
-		return err
-	}
 	var err error
 	if r.store, r.kept, err = record.Reopen(r.dir, r.frozen.SHA256, r.Plan.Schedule().SHA256()); err != nil {
+		return err
+	}
+	if err := r.keepJUnit(); err != nil {
 		return err
 	}
 	r.name = r.kept.Environment.Run

@@ -16,23 +16,15 @@ import (
 
 // For makes the containers of one kind of experiment: one for each plan in the
 // suite's own plans folder, or for the plan that -plan names. body is called
-// once for each, inside its container. A plan that does not load becomes a
-// spec that fails with its faults.
+// once for each, inside its container. [Main] has refused plans that don't
+// load.
 func For(kind plan.Experiment, body func(*Experiment)) bool {
 	var experiments []*Experiment
 	ginkgo.Describe(string(kind), func() {
-		files, err := planFiles()
-		if err != nil {
-			ginkgo.It("finds its plans", func() { ginkgo.Fail(err.Error()) })
-			return
-		}
+		files, _ := planFiles()
 		for _, file := range files {
 			exp, err := newExperiment(file, filter())
-			if err != nil {
-				ginkgo.It("loads "+filepath.Base(file), func() { ginkgo.Fail(err.Error()) })
-				continue
-			}
-			if exp.Plan.Experiment != kind {
+			if err != nil || exp.Plan.Experiment != kind {
 				continue
 			}
 			exp.progress = newProgress(os.Stderr)
@@ -56,13 +48,10 @@ func For(kind plan.Experiment, body func(*Experiment)) bool {
 func Main(t *testing.T, name string, labels ...string) {
 	config, _ := ginkgo.GinkgoConfiguration()
 	err := guard(config)
-	if *planFlag != "" {
-		// Its labels are known only once it is read.
-		if file, fileErr := atRoot(*planFlag); fileErr == nil {
-			if _, statErr := os.Stat(file); statErr != nil {
-				t.Fatalf("refused: -plan: %s", statErr)
-			}
-		}
+	// A spec that failed for it would have no label, and a filter would leave it
+	// out: green, and nothing done.
+	if planErr := loadPlans(); planErr != nil {
+		t.Fatal("refused: " + strings.ReplaceAll(planErr.Error(), "\n", "\nrefused: "))
 	}
 	known, knownErr := knownLabels(labels)
 	err = errors.Join(err, knownErr)
@@ -81,6 +70,17 @@ var _ = ginkgo.AddTreeConstructionNodeArgsTransformer(noRetries)
 func filter() string {
 	config, _ := ginkgo.GinkgoConfiguration()
 	return config.LabelFilter
+}
+
+// loadPlans finds every fault of every plan that this suite would run, and of
+// what it is to go on from.
+func loadPlans() error {
+	files, err := planFiles()
+	for _, file := range files {
+		_, fault := newExperiment(file, filter())
+		err = errors.Join(err, fault)
+	}
+	return err
 }
 
 // planFiles are the plans that this suite runs: those in its plans folder. Those

@@ -40,9 +40,11 @@ func curve(b Bundle, l metric.Lane) ([]byte, error) {
 	p.Title.Text = fmt.Sprintf("%s minus %s, from the start of each initialization: %s lane%s", cand, base, l.Lane, what)
 	p.X.Label.Text = "n, requests ended one after the other"
 	p.Y.Label.Text = "D(n), s: below zero " + cand + " is ahead"
-	p.X.Min, p.X.Max = 0, float64(l.Requests)
+	p.X.Min, p.X.Max = 0, float64(l.Requests)*1.02 // room for a mark at the end
 	p.Y.Tick.Marker = plot.TickerFunc(withZero)
-	p.Legend.Top = true
+	// Bottom left, where a debt that is being repaid leaves room; there, its text
+	// runs to the right, where a wider font than the one measured does no harm.
+	p.Legend.Left = true
 	if err := fill(p, l); err != nil {
 		return nil, err
 	}
@@ -52,8 +54,15 @@ func curve(b Bundle, l metric.Lane) ([]byte, error) {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return bytes.ReplaceAll(out.Bytes(), []byte(measured), []byte(measured+alike)), nil
 }
+
+// The font that the drawing library measures texts with, and those that are as
+// wide, for machines that don't have it.
+const (
+	measured = "font-family:Liberation Serif"
+	alike    = ",Times New Roman,Times,serif"
+)
 
 func fill(p *plot.Plot, l metric.Lane) error {
 	zero, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: float64(l.Requests), Y: 0}})

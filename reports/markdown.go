@@ -404,9 +404,24 @@ func cold(b Bundle) string {
 		warmup = fmt.Sprintf("%d warm-up request(s) were sent to each fresh server before its first wave; they are recorded, and in no result.", n)
 	}
 	if !b.Plan.Emulated() {
-		warmup += " The state of the page cache is not known; compile caches live inside the container and are fresh; prompts repeat within and between waves, so that a prefix cache, where the engine has one, is warm from the first repeat on."
+		warmup += " The state of the page cache is not known; " + compiled(b.Plan) + "; prompts repeat within and between waves, so that a prefix cache, where the engine has one, is warm from the first repeat on."
 	}
 	return "Cold: " + warmup
+}
+
+// compiled says what is known of the compile caches.
+func compiled(p *plan.Plan) string {
+	for _, a := range p.Arms {
+		if a.Engine.Container == nil {
+			continue
+		}
+		for _, m := range a.Engine.Container.Mounts {
+			if !m.ReadOnly {
+				return fmt.Sprintf("%s may write to what is mounted at %s, which outlives its container: compile caches there are kept from one start to the next", a.Name, m.Target)
+			}
+		}
+	}
+	return "compile caches live inside the container and are fresh"
 }
 
 // limits is what nobody should read out of this run.

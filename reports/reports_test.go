@@ -474,6 +474,16 @@ func TestThePublishedBundlesHold(t *testing.T) {
 	bundles, err := filepath.Glob("../docs/results/*/" + reports.PlanFile)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(bundles).NotTo(BeEmpty())
+	packed, err := filepath.Glob("../docs/results/*" + reports.PackedExtension)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, p := range packed {
+		file, err := os.Open(p)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		dir, err := reports.Unpack(file, t.TempDir())
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(file.Close()).To(Succeed())
+		bundles = append(bundles, filepath.Join(dir, reports.PlanFile))
+	}
 	for _, p := range bundles {
 		v, err := reports.Verify(filepath.Dir(p))
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())

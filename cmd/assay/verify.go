@@ -11,7 +11,7 @@ import (
 
 func verifyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "verify DIR",
+		Use:   "verify DIR|FILE.tar.zst",
 		Short: "check a bundle without the hardware: sums, chains, schedule, invariants, every number",
 		Long: "Checks a bundle's sums, the chains of its records, that every scheduled attempt is accounted for, what no honest\n" +
 			"run can break, and that summary, claims and report are those that its plan and records give. It shows that a\n" +
@@ -19,7 +19,12 @@ func verifyCommand() *cobra.Command {
 			"Exit codes: 0 it holds, 1 it does not (each reason on a line), 2 it could not be read.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v, err := reports.Verify(args[0])
+			dir, done, err := opened(args[0])
+			if err != nil {
+				return err
+			}
+			defer done()
+			v, err := reports.Verify(dir)
 			if err != nil {
 				return err
 			}

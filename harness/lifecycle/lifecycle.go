@@ -352,6 +352,17 @@ func (l *Lifecycle) toRecord(log *record.Log) record.Lifecycle {
 	return r
 }
 
+// compileCache is fresh where it lies in a container, which is new. A mount that
+// the server may write to outlives it, and may hold what earlier ones compiled.
+func compileCache(c *plan.Container) record.Fact {
+	for _, m := range c.Mounts {
+		if !m.ReadOnly {
+			return record.Fact{Reason: "not known: what is mounted at " + m.Target + " outlives the container, and may hold what earlier ones compiled"}
+		}
+	}
+	return record.Fact{Value: "fresh: inside the container, which is new", Provenance: record.Declared}
+}
+
 // caches is what a lifecycle's start found warm or cold: what the engine is by
 // itself, what the plan declares, and null with the reason where neither says
 // it.
@@ -360,7 +371,7 @@ func caches(c Config) map[string]record.Fact {
 	out := map[string]record.Fact{"page": unknown, "prefix": unknown}
 	switch c.Arm.Engine.Kind() {
 	case "container":
-		out["compile"] = record.Fact{Value: "fresh: inside the container, which is new", Provenance: record.Declared}
+		out["compile"] = compileCache(c.Arm.Engine.Container)
 		out["image"] = record.Fact{Value: "present before the start", Provenance: record.ClientObserved}
 	case "emulated":
 		for _, name := range []string{"page", "prefix", "compile"} {

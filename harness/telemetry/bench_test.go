@@ -35,15 +35,19 @@ func BenchmarkLook(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer release()
-	before := cpu(b)
-	for b.Loop() {
-		if _, err := (telemetry.NVML{}).Look(gpus.Devices[0]); err != nil {
-			b.Fatal(err)
-		}
+	for name, bus := range map[string]bool{"with PCIe": true, "without PCIe": false} {
+		b.Run(name, func(b *testing.B) {
+			before := cpu(b)
+			for b.Loop() {
+				if _, err := (telemetry.NVML{}).Look(gpus.Devices[0], bus); err != nil {
+					b.Fatal(err)
+				}
+			}
+			used := cpu(b) - before
+			b.ReportMetric(float64(used.Microseconds())/float64(b.N), "cpu-us/look")
+			b.ReportMetric(float64(used)/float64(b.N)*10/float64(time.Second)*100, "%core-at-10Hz")
+		})
 	}
-	used := cpu(b) - before
-	b.ReportMetric(float64(used.Microseconds())/float64(b.N), "cpu-us/look")
-	b.ReportMetric(float64(used)/float64(b.N)*10/float64(time.Second)*100, "%core-at-10Hz")
 }
 
 // BenchmarkPage is one look at a page of vLLM's over the loopback interface.

@@ -58,9 +58,10 @@ type Prober interface {
 	// Devices lists the GPUs, or wraps ErrNoNVML. A GPU that is split into MIG
 	// instances is listed by those.
 	Devices() (GPUs, error)
-	// Look reads all that one of them says now. The error says that the device
-	// can't be asked at all, such as one that has fallen off the bus.
-	Look(Device) (Look, error)
+	// Look reads what one of them says now, with bus also what went over PCIe:
+	// that takes NVML 40 ms, and much of a processor. The error says that the
+	// device can't be asked at all, such as one that has fallen off the bus.
+	Look(d Device, bus bool) (Look, error)
 }
 
 // A Holder is a prober that is cheap to ask only while it is held.

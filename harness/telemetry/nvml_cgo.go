@@ -108,7 +108,7 @@ func describeDevice(handle nvml.Device, d Device) Device {
 }
 
 // Look reads one device.
-func (NVML) Look(d Device) (Look, error) {
+func (NVML) Look(d Device, bus bool) (Look, error) {
 	if err := initialise(); err != nil {
 		return Look{}, err
 	}
@@ -166,6 +166,9 @@ func (NVML) Look(d Device) (Look, error) {
 		for _, r := range []record.Reading{record.ServerProcesses, record.OtherProcesses, record.UnknownProcesses, record.OtherProcessMemory} {
 			l.Missing[r] = describe(ret)
 		}
+	}
+	if !bus {
+		return l, nil
 	}
 	// Last, since each takes the 20 ms over which it counts.
 	sent, ret := handle.GetPcieThroughput(nvml.PCIE_UTIL_TX_BYTES)

@@ -22,13 +22,17 @@ type recorded struct {
 	devices []telemetry.Device
 	looks   []func() (telemetry.Look, error)
 	next    atomic.Int64
+	bus     atomic.Int64 // looks at PCIe
 }
 
 func (r *recorded) Devices() (telemetry.GPUs, error) {
 	return telemetry.GPUs{Driver: "580.159.04", CUDA: "13.0", Devices: r.devices}, nil
 }
 
-func (r *recorded) Look(telemetry.Device) (telemetry.Look, error) {
+func (r *recorded) Look(_ telemetry.Device, bus bool) (telemetry.Look, error) {
+	if bus {
+		r.bus.Add(1)
+	}
 	n := int(r.next.Add(1))
 	return r.looks[min(n, len(r.looks))-1]()
 }
@@ -87,7 +91,10 @@ func TestWatchKeepsWhatAGPUSaid(t *testing.T) {
 	} {
 		g.Expect(*line.Series[string(reading)][last]).To(Equal(want), string(reading))
 	}
-	g.Expect(line.Nulls).To(BeEmpty())
+	g.Expect(line.Nulls).To(And(HaveLen(2), HaveKeyWithValue("pcie_tx_kib_per_s", ContainSubstring("once a second"))))
+	g.Expect(r.bus.Load()).To(Equal(int64(1)), "the bus is looked at once a second")
+	g.Expect(line.Series["pcie_tx_kib_per_s"][0]).NotTo(BeNil())
+	g.Expect(line.Series["pcie_tx_kib_per_s"][1]).To(BeNil())
 
 	gpus, _ = w.Cut()
 	g.Expect(gpus[0].At).To(BeEmpty(), "a look is handed out once")

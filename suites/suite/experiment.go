@@ -22,6 +22,7 @@ type Experiment struct {
 	*Run
 	Tiers []Tier
 
+	file     string // of its plan
 	begun    bool
 	beginErr error
 }
@@ -58,7 +59,7 @@ func newExperiment(file, filter string) (*Experiment, error) {
 			return nil, err
 		}
 	}
-	e := &Experiment{Run: run}
+	e := &Experiment{Run: run, file: file}
 	for _, t := range p.Sweep.Tiers {
 		e.Tiers = append(e.Tiers, Tier{Clients: t, label: p.TierLabel(t)})
 	}

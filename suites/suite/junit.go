@@ -41,6 +41,9 @@ func (e *Experiment) close(_ context.Context, report ginkgo.Report) error {
 	}
 	fmt.Fprintln(os.Stdout, reports.Terminal(e.bundle))
 	fmt.Fprintf(os.Stdout, "The evidence: %s\nVerify it:    go tool assay verify %s\n", relative(e.dir), relative(e.dir))
+	if c := e.Plan.Pairing; c != nil && c.Resume != nil && e.bundle.Summary.Status == "interrupted" {
+		fmt.Fprintf(os.Stdout, "Go on with:   go tool assay run %s --resume %s --cause %s\n", relative(e.file), relative(e.dir), c.Resume.Causes[0])
+	}
 	return err
 }
 

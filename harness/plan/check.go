@@ -366,6 +366,7 @@ func (d *document) pairing(p *Plan) {
 		d.odd("inference.level", "%s is no level of confidence: write 50%% or more, and less than 100%%, such as 95%%", l)
 	}
 	d.pairClaims(p)
+	d.compileCache(p)
 	t := p.Timeouts
 	if max(t.Image, t.Ready, t.Stop, t.Connect, t.Request).D() > longest {
 		return // said already
@@ -373,6 +374,30 @@ func (d *document) pairing(p *Plan) {
 	worst := float64(t.Image)*2 + 2*float64(c.Pairs*len(c.Lanes.Each()))*(float64(t.Ready)+float64(t.Stop)) + requests*(float64(t.Connect)+float64(t.Request))
 	if worst > float64(longest) || worst/p.TimeScale > float64(longest) {
 		d.odd("schedule", "%.0f requests of which each may take %s are more than a year: run less, or wait less", requests, t.Request.D()+t.Connect.D())
+	}
+}
+
+// compileCache holds the declared state of the compile cache against what the
+// containers are given: one that they may write to and that outlives them is
+// not fresh, and without one nothing is kept.
+func (d *document) compileCache(p *Plan) {
+	for i, a := range p.Arms {
+		c := a.Engine.Container
+		if c == nil {
+			continue
+		}
+		target := ""
+		for _, m := range c.Mounts {
+			if !m.ReadOnly {
+				target = m.Target
+			}
+		}
+		switch at := fmt.Sprintf("arms[%d].engine.container.mounts", i); {
+		case target != "" && p.Pairing.Caches.Compile == "fresh":
+			d.odd(at, "caches.compile is fresh, and %s may write to what is mounted at %s, which outlives its container: write read_only: true there, or caches.compile: kept", a.Name, target)
+		case target == "" && p.Pairing.Caches.Compile == "kept":
+			d.odd("caches.compile", "kept, and nothing that %s may write to outlives its container: mount a volume where it compiles, or write fresh", a.Name)
+		}
 	}
 }
 

@@ -89,7 +89,15 @@ func TestWhatACrossoverPlanCannotBe(t *testing.T) {
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.says)))
 		})
 	}
-	_, err := crossover(t, "identity: report", "identity: require", "temperature: 0", "temperature: 0.7")
+	inContainer := []string{
+		"emulated: {parameters: rtx4090-eager, startup: 64600ms}", "container: {image: vllm, mounts: [{volume: cache, target: /root/.cache}]}",
+		"emulated: {parameters: rtx4090-compiled, startup: 119143ms}", "container: {image: vllm, mounts: [{volume: model, target: /model, read_only: true}]}",
+	}
+	_, err := crossover(t, inContainer...)
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("arms[0].engine.container.mounts: caches.compile is fresh, and eager may write to what is mounted at /root/.cache")))
+	_, err = crossover(t, append(inContainer, "compile: fresh", "compile: kept")...)
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("caches.compile: kept, and nothing that compiled may write to outlives its container")))
+	_, err = crossover(t, "identity: report", "identity: require", "temperature: 0", "temperature: 0.7")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("a temperature of 0.7 draws them at random")))
 }
 

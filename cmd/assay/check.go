@@ -39,9 +39,13 @@ func checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			earlier, err := readEarlier(p, from)
+			if err != nil {
+				return err
+			}
 			printSchedule(cmd.OutOrStdout(), p, frozen)
 			if p.Pairing != nil {
-				return printOutlook(cmd.OutOrStdout(), p, from)
+				return printOutlook(cmd.OutOrStdout(), p, earlier)
 			}
 			return nil
 		},

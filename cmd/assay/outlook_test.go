@@ -32,7 +32,28 @@ func TestCheckSaysWhatACrossoverCouldShow(t *testing.T) {
 	golden(t, "crossover-check.txt", out)
 	code, _, errs = call(t, "check", "testdata/crossover.yaml", "--from", bundle(t, recordtest.Options{}))
 	g.Expect(code).To(Equal(2))
-	g.Expect(errs).To(ContainSubstring("a crossover's is needed"))
-	code, _, _ = call(t, "check", "testdata/crossover.yaml", "--from", "nothing")
+	g.Expect(errs).To(ContainSubstring("is a bundle of a concurrency experiment, and the estimate needs one of a crossover"))
+	code, out, errs = call(t, "check", "testdata/crossover.yaml", "--from", "nothing")
 	g.Expect(code).To(Equal(2))
+	g.Expect(out).To(BeEmpty(), "a report above it would put the plan at fault")
+	g.Expect(errs).To(ContainSubstring("no bundle can be read at nothing"))
+	code, _, errs = call(t, "check", "../../suites/concurrency/plans/cpu.yaml", "--from", earlier(t))
+	g.Expect(code).To(Equal(2))
+	g.Expect(errs).To(ContainSubstring("estimates are of crossovers"))
+}
+
+func TestAnEstimateSaysHowItsBundleDiffers(t *testing.T) {
+	g := NewWithT(t)
+	code, out, errs := call(t, "check", "../../suites/crossover/plans/emulated.yaml", "--from", earlier(t))
+	g.Expect(code).To(Equal(0), errs)
+	g.Expect(out).To(And(
+		ContainSubstring("- it is of real servers, and this plan is emulated"), ContainSubstring("- its model is fixture at none"),
+		ContainSubstring("- its eager was another container"), ContainSubstring("- its fixed lane had mixed of at most 8 tokens"),
+	))
+	// Its own bundle: the mean crosses near 90, and more is needed to show it.
+	code, out, errs = call(t, "check", "../../suites/crossover/plans/cpu.yaml", "--from", "../../docs/results/crossover-cpu")
+	g.Expect(code).To(Equal(0), errs)
+	g.Expect(out).NotTo(ContainSubstring("they are not"))
+	g.Expect(out).To(And(ContainSubstring("the mean crosses near request 89"), ContainSubstring("6 pairs show a mean D(N) of -31.83 s in 4 of 5 runs")))
+	g.Expect(out).To(ContainSubstring("96 requests are too short: write 154 or more"))
 }

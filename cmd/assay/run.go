@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,13 +37,10 @@ func runCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "+", strings.Join(line, " "))
-			run := exec.CommandContext(cmd.Context(), line[0], line[1:]...)
+			run := exec.Command(line[0], line[1:]...)
 			run.Dir = root
 			run.Stdin, run.Stdout, run.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
-			// Ctrl-C reaches the whole foreground group; Ginkgo then ends by
-			// itself, with the servers stopped and the bundle written.
-			run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
-			err = run.Run()
+			err = supervise(cmd.Context(), run)
 			var failed *exec.ExitError
 			if errors.As(err, &failed) {
 				return doesNotHold
@@ -56,6 +55,26 @@ func runCommand() *cobra.Command {
 	return c
 }
 
+// supervise runs a command to its end, in a process group of its own. Once ctx
+// is done, whatever ended it (Ctrl-C, or a signal to this process alone, as
+// service managers send it), the whole group is interrupted once, as a terminal
+// would: Ginkgo then ends by itself, with the servers stopped and the bundle
+// written.
+func supervise(ctx context.Context, run *exec.Cmd) error {
+	ownGroup(run)
+	if err := run.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- run.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return errors.Join(interrupt(run), <-ended)
+	}
+}
+
 // ginkgoLine is the command that runs a plan: its labels are asked for by
 // name, so that an engine that is missing fails and is not skipped.
 func ginkgoLine(path string, tiers []int, out string) ([]string, error) {
@@ -68,9 +87,15 @@ func ginkgoLine(path string, tiers []int, out string) ([]string, error) {
 		return nil, err
 	}
 	filter := strings.Join(p.Labels, " && ")
+	if len(tiers) > 0 && p.Pairing != nil {
+		return nil, fmt.Errorf("%s is a crossover, which has lanes and no tiers: leave --tier out, or use Ginkgo's --label-filter lane:fixed", p.Name)
+	}
 	if len(tiers) > 0 {
 		var any []string
 		for _, t := range tiers {
+			if !slices.Contains(p.Sweep.Tiers, t) {
+				return nil, fmt.Errorf("%s has no tier %d: it has %s", p.Name, t, strings.Trim(fmt.Sprint(p.Sweep.Tiers), "[]"))
+			}
 			any = append(any, p.TierLabel(t))
 		}
 		filter += " && (" + strings.Join(any, " || ") + ")"

@@ -483,6 +483,17 @@ func TestThePublishedBundlesHold(t *testing.T) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		NewWithT(t).Expect(file.Close()).To(Succeed())
 		bundles = append(bundles, filepath.Join(dir, reports.PlanFile))
+		// What people read of it lies beside it as well.
+		shown, err := filepath.Glob(filepath.Join(strings.TrimSuffix(p, reports.PackedExtension), "*"))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(shown).NotTo(BeEmpty())
+		for _, name := range shown {
+			got, err := os.ReadFile(name)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			want, err := os.ReadFile(filepath.Join(dir, filepath.Base(name)))
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(string(got)).To(Equal(string(want)), name)
+		}
 	}
 	for _, p := range bundles {
 		v, err := reports.Verify(filepath.Dir(p))

@@ -27,10 +27,15 @@ func readEarlier(p *plan.Plan, from string) (*reports.Bundle, error) {
 	case p.Pairing == nil:
 		return nil, fmt.Errorf("--from %s: %s is a %s plan, and estimates are of crossovers: leave it out", from, p.Name, p.Experiment)
 	}
-	b, err := reports.Read(from)
+	dir, done, err := opened(from)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	b, err := reports.Read(dir)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("no bundle can be read at %s: %w; name a bundle's directory, such as out/…", from, err)
+		return nil, fmt.Errorf("no bundle can be read at %s: %w; name a bundle's directory, such as out/…, or its packed file", from, err)
 	case b.Plan.Pairing == nil:
 		return nil, fmt.Errorf("%s is a bundle of a %s experiment, and the estimate needs one of a crossover: name another", from, b.Plan.Experiment)
 	}

@@ -51,7 +51,7 @@ func TestAnEstimateSaysHowItsBundleDiffers(t *testing.T) {
 		ContainSubstring("- its eager was another container"), ContainSubstring("- its fixed lane had mixed of at most 8 tokens"),
 	))
 	// Its own bundle: the mean crosses near 90, and more is needed to show it.
-	code, out, errs = call(t, "check", "../../suites/crossover/plans/cpu.yaml", "--from", "../../docs/results/crossover-cpu")
+	code, out, errs = call(t, "check", "../../suites/crossover/plans/cpu.yaml", "--from", "../../docs/results/crossover-cpu.tar.zst")
 	g.Expect(code).To(Equal(0), errs)
 	g.Expect(out).NotTo(ContainSubstring("they are not"))
 	g.Expect(out).To(And(ContainSubstring("the mean crosses near request 89"), ContainSubstring("6 pairs show a mean D(N) of -31.83 s in 4 of 5 runs")))

@@ -23,6 +23,7 @@ import (
 	"assay/harness/engine"
 	"assay/harness/engine/owner"
 	"assay/harness/record"
+	"assay/harness/telemetry"
 )
 
 // Config declares a server's process.
@@ -35,10 +36,34 @@ type Config struct {
 }
 
 // Engine makes servers that are processes.
-type Engine struct{ config Config }
+type Engine struct {
+	config Config
+	gpus   telemetry.Prober
+}
 
 // New makes an engine; every launch is a fresh process.
-func New(c Config) *Engine { return &Engine{config: c} }
+func New(c Config) *Engine { return &Engine{config: c, gpus: telemetry.NVML{}} }
+
+// Devices are this machine's GPUs, and those that CUDA_VISIBLE_DEVICES leaves
+// the process, by index or UUID; without it, all. A process need not use any.
+func (e *Engine) Devices() (telemetry.GPUs, []telemetry.Device, error) {
+	gpus, err := e.gpus.Devices()
+	if err != nil {
+		return gpus, nil, err
+	}
+	visible, set := e.config.Env["CUDA_VISIBLE_DEVICES"]
+	if !set {
+		visible, set = os.LookupEnv("CUDA_VISIBLE_DEVICES")
+	}
+	var ids []string
+	for _, id := range strings.Split(visible, ",") {
+		if id = strings.TrimSpace(id); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	devices, err := gpus.Select(!set, ids)
+	return gpus, devices, err
+}
 
 // Check looks for the command and its folder.
 func (e *Engine) Check(context.Context) error {

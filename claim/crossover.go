@@ -96,13 +96,29 @@ func judgeLane(p *plan.Plan, s metric.Summary, lane metric.Lane, a metric.Analys
 	default:
 		c.Reasons = append(c.Reasons, fmt.Sprintf("the mean of D(%d) over %d pairs is %.3f s, p = %.4f, two-sided %s", lane.Requests, end.K, *end.Mean, *end.PValue, end.PValueMethod))
 	}
-	if n := a.Result.Sustained.By; n < a.Result.K {
-		block("the crossing is sustained over a dwell of %d in %d of %d pairs", lane.Dwell, n, a.Result.K)
-	}
+	c.sustained(lane, *a.Result, block)
 	if !blocked {
 		c.Verdict = Supported
 	}
 	return c
+}
+
+// sustained blocks a claim unless the candidate is ahead to the end in every
+// pair. One without a debt has no crossing, and none is missing: it only has to
+// be ahead at the end like the others.
+func (c *Claim) sustained(lane metric.Lane, r crossing.Analysis, block func(string, ...any)) {
+	var free []string
+	for _, p := range r.Pairs {
+		if !p.Applicable && p.End != nil && *p.End <= 0 {
+			free = append(free, fmt.Sprint(p.Pair))
+		}
+	}
+	if len(free) > 0 {
+		c.Reasons = append(c.Reasons, fmt.Sprintf("without a debt to repay, and ahead at the end: pair %s", strings.Join(free, ", ")))
+	}
+	if n := r.Sustained.By; n+len(free) < r.K {
+		block("the crossing is sustained over a dwell of %d in %d of %d pairs", lane.Dwell, n, r.K)
+	}
 }
 
 // equalService adds what stands against comparing times at all: one arm that

@@ -104,6 +104,17 @@ func TestWhatTakesAClaimOfPairsAway(t *testing.T) {
 				}
 			}
 		}, lengthened},
+		"one pair has no debt, and is ahead all along": {"fixed equal_token_count", "supported", "without a debt to repay, and ahead at the end: pair 1", func(run *record.Run) {
+			for i := range run.Lifecycles {
+				l := &run.Lifecycles[i]
+				for j, m := range l.Moments {
+					if m.Phase == "ready" && l.Arm == "compiled" && l.Pair == 1 {
+						at := *m.At - 2_000_000_000
+						l.Moments[j].At = &at
+					}
+				}
+			}
+		}, lengthened},
 		"the records are of another plan": {"fixed equal_token_count", "unsupported", "the run is invalid", func(run *record.Run) { run.Lifecycles[3].TimeScale = 2 }, lengthened},
 	} {
 		t.Run(name, func(t *testing.T) {

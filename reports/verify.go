@@ -541,7 +541,7 @@ func (v *verification) strangers(p *plan.Plan, run record.Run) error {
 		}
 	}
 	if len(run.Environment.Invocations) > 0 {
-		for _, name := range []string{record.RequestsFile, record.WavesFile, record.LifecyclesFile, record.TelemetryFile, record.EngineMetricsFile} {
+		for _, name := range record.Chained {
 			known = append(known, record.CutOff(name))
 		}
 	}

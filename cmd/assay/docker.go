@@ -19,9 +19,9 @@ type daemon interface {
 	about(ctx context.Context) (about, error)
 	hasImage(ctx context.Context, name string) bool
 	hasVolume(ctx context.Context, name string) bool
-	// givesGPU tries it out with the container's image, which must be there,
-	// and says how; the error says why not, and what to do.
-	givesGPU(ctx context.Context, c *plan.Container) (string, error)
+	// givesGPU tries it out with the container's image, which must be there;
+	// the error says why not, and what to do.
+	givesGPU(ctx context.Context, c *plan.Container) error
 }
 
 // about is what a daemon says of itself.
@@ -72,11 +72,11 @@ func (d *docker) hasVolume(ctx context.Context, name string) bool {
 	return err == nil
 }
 
-func (d *docker) givesGPU(ctx context.Context, c *plan.Container) (string, error) {
-	way, err := container.FindAccess(ctx, d.provider.Client(), container.Config{
+func (d *docker) givesGPU(ctx context.Context, c *plan.Container) error {
+	_, err := container.FindAccess(ctx, d.provider.Client(), container.Config{
 		Image: c.Image, AllGPUs: c.GPUs.All, GPUs: c.GPUs.IDs, GPUAccess: container.Access(c.GPUAccess),
 	})
-	return string(way), err
+	return err
 }
 
 // silent keeps the container library's own lines out of the doctor's.

@@ -284,7 +284,7 @@ func (m *machine) container(ctx context.Context, p *plan.Plan, c *plan.Container
 	here := m.docker.hasImage(ctx, c.Image)
 	if gpu && m.noGPU == "" && here {
 		// What Docker lists of itself would not tell; a try does.
-		if _, err := m.docker.givesGPU(ctx, c); err != nil {
+		if err := m.docker.givesGPU(ctx, c); err != nil {
 			what, how, _ := strings.Cut(err.Error(), "): ")
 			add(how, "%s)", what)
 		}

@@ -27,11 +27,11 @@ func (f fake) about(context.Context) (about, error) {
 func (f fake) hasImage(_ context.Context, name string) bool  { return slices.Contains(f.has, name) }
 func (f fake) hasVolume(_ context.Context, name string) bool { return slices.Contains(f.has, name) }
 
-func (f fake) givesGPU(context.Context, *plan.Container) (string, error) {
+func (f fake) givesGPU(context.Context, *plan.Container) error {
 	if slices.Contains(f.has, "no toolkit") {
-		return "", errors.New("a container can't be given the GPUs (runtime: could not select device driver; devices: /dev has no nvidia0): apt-get install nvidia-container-toolkit")
+		return errors.New("a container can't be given the GPUs (runtime: could not select device driver; devices: /dev has no nvidia0): apt-get install nvidia-container-toolkit")
 	}
-	return "runtime", nil
+	return nil
 }
 
 // bare is a machine without anything.

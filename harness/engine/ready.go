@@ -25,6 +25,15 @@ type Keyed interface {
 // answer late, and its answer is worth having.
 const patience = 5 * time.Second
 
+// Authorizer adds a server's key to a request; of one that wants none it leaves
+// the request as it is.
+func Authorizer(s Server) func(*http.Request) {
+	if keyed, ok := s.(Keyed); ok {
+		return keyed.Authorize
+	}
+	return func(*http.Request) {}
+}
+
 // AwaitReady polls the server's own health endpoint until it answers with a
 // 2xx status. An answer of any status is the first moment of listening; a
 // connection that is accepted and closed is not, since docker-proxy does that
@@ -55,10 +64,7 @@ func AwaitReady(ctx context.Context, server Server, o ReadyOptions) error {
 		}
 	}()
 	client := plainClient()
-	prepare := func(*http.Request) {}
-	if keyed, ok := server.(Keyed); ok {
-		prepare = keyed.Authorize
-	}
+	prepare := Authorizer(server)
 	tick := time.NewTicker(o.Poll)
 	defer tick.Stop()
 	listening := false

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -94,7 +93,7 @@ func Start(ctx context.Context, c Config) (*Lifecycle, error) {
 		l.ask(ctx)
 	}
 	if path := *c.Arm.Engine.Metrics; path != "" {
-		l.watch.Follow(telemetry.NewScraper(server.URL()+path, l.authorize()...))
+		l.watch.Follow(telemetry.NewScraper(server.URL()+path, engine.Authorizer(server)))
 	}
 	return l, nil
 }
@@ -131,14 +130,6 @@ func (l *Lifecycle) owns(pid int) (owns, ok bool) {
 // the lifecycle.
 func (l *Lifecycle) Watch() *telemetry.Watch { return l.watch }
 
-// authorize adds the server's key to a request, where it needs one.
-func (l *Lifecycle) authorize() []func(*http.Request) {
-	if keyed, ok := l.server.(engine.Keyed); ok {
-		return []func(*http.Request){keyed.Authorize}
-	}
-	return nil
-}
-
 // ask keeps what the server says of itself.
 func (l *Lifecycle) ask(ctx context.Context) {
 	l.identity = l.server.Identity(ctx)
@@ -147,7 +138,7 @@ func (l *Lifecycle) ask(ctx context.Context) {
 	if path == "" || l.config.Arm.Engine.Emulated != nil {
 		return
 	}
-	if on, ok := telemetry.PrefixCaching(ctx, l.server.URL()+path, l.authorize()...); ok {
+	if on, ok := telemetry.PrefixCaching(ctx, l.server.URL()+path, engine.Authorizer(l.server)); ok {
 		value := "off"
 		if on {
 			value = "on"
@@ -355,10 +346,8 @@ func (l *Lifecycle) toRecord(log *record.Log) record.Lifecycle {
 // compileCache is fresh where it lies in a container, which is new. A mount that
 // the server may write to outlives it, and may hold what earlier ones compiled.
 func compileCache(c *plan.Container) record.Fact {
-	for _, m := range c.Mounts {
-		if !m.ReadOnly {
-			return record.Fact{Reason: "not known: what is mounted at " + m.Target + " outlives the container, and may hold what earlier ones compiled"}
-		}
+	if target := c.Writable(); target != "" {
+		return record.Fact{Reason: "not known: what is mounted at " + target + " outlives the container, and may hold what earlier ones compiled"}
 	}
 	return record.Fact{Value: "fresh: inside the container, which is new", Provenance: record.Declared}
 }

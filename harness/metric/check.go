@@ -86,19 +86,9 @@ func (c *checker) byServer(r record.Request, code, format string, args ...any) {
 func (c *checker) hashes() {
 	check := func(where string, lifecycle int, planSum, scheduleSum, schema, want string) {
 		before := len(c.findings)
-		defer func() {
-			for i := range c.findings[before:] {
-				c.findings[before+i].lifecycle = lifecycle
-			}
-		}()
-		if planSum != c.planSum {
-			c.found("plan_sha256", where, "the record is of another plan: %.12s…, this one is %.12s…", planSum, c.planSum)
-		}
-		if scheduleSum != c.scheduleSum {
-			c.found("schedule_sha256", where, "the record is of another schedule: %.12s…, this one is %.12s…", scheduleSum, c.scheduleSum)
-		}
-		if schema != want {
-			c.found("schema", where, "%q where %q belongs", schema, want)
+		c.line(where, record.Chain{PlanSHA256: planSum, ScheduleSHA256: scheduleSum, Schema: schema}, want)
+		for i := range c.findings[before:] {
+			c.findings[before+i].lifecycle = lifecycle
 		}
 	}
 	if got := c.run.Environment.PlanSHA256; got != c.planSum {

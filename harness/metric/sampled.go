@@ -2,6 +2,7 @@ package metric
 
 import (
 	"fmt"
+	"slices"
 
 	"assay/harness/record"
 )
@@ -19,11 +20,7 @@ func (c *checker) sampled() {
 		}
 		c.stretch(where, t.Stretch)
 		for name, values := range t.Series {
-			missing := false
-			for _, v := range values {
-				missing = missing || v == nil
-			}
-			c.series(where, t.Stretch, name, len(values), missing, t.Nulls)
+			c.series(where, t.Stretch, name, len(values), slices.Contains(values, nil), t.Nulls)
 		}
 	}
 	for _, m := range c.run.EngineMetrics {
@@ -34,11 +31,7 @@ func (c *checker) sampled() {
 		}
 		w := c.stretch(where, m.Stretch)
 		for name, values := range m.Series {
-			missing := false
-			for _, v := range values {
-				missing = missing || v == nil
-			}
-			c.series(where, m.Stretch, name, len(values), missing, m.Nulls)
+			c.series(where, m.Stretch, name, len(values), slices.Contains(values, nil), m.Nulls)
 		}
 		for name, page := range map[string]*record.Page{"before": m.Before, "after": m.After} {
 			if page == nil && m.Nulls[name] == "" {

@@ -386,12 +386,7 @@ func (d *document) compileCache(p *Plan) {
 		if c == nil {
 			continue
 		}
-		target := ""
-		for _, m := range c.Mounts {
-			if !m.ReadOnly {
-				target = m.Target
-			}
-		}
+		target := c.Writable()
 		switch at := fmt.Sprintf("arms[%d].engine.container.mounts", i); {
 		case target != "" && p.Pairing.Caches.Compile == "fresh":
 			d.odd(at, "caches.compile is fresh, and %s may write to what is mounted at %s, which outlives its container: write read_only: true there, or caches.compile: kept", a.Name, target)

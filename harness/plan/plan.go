@@ -141,6 +141,17 @@ type Container struct {
 	GPUAccess string `yaml:"gpu_access,omitempty" json:"gpu_access,omitempty"`
 }
 
+// Writable is where something is mounted that the container may write to, which
+// outlives it; empty: nowhere.
+func (c *Container) Writable() string {
+	for _, m := range c.Mounts {
+		if !m.ReadOnly {
+			return m.Target
+		}
+	}
+	return ""
+}
+
 // Mount is a volume or a folder of the host, seen in a container.
 type Mount struct {
 	Volume   string `yaml:"volume,omitempty" json:"volume,omitempty"` // a Docker volume's name, or

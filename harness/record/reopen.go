@@ -32,7 +32,7 @@ func Reopen(dir, planSHA256, scheduleSHA256 string) (*Store, Run, error) {
 }
 
 func reopenLocked(dir, planSHA256, scheduleSHA256 string) (*Store, Run, error) {
-	for _, name := range []string{RequestsFile, WavesFile, LifecyclesFile, TelemetryFile, EngineMetricsFile} {
+	for _, name := range Chained {
 		err := setAside(dir, name)
 		sampled := name == TelemetryFile || name == EngineMetricsFile
 		if err != nil && !(sampled && errors.Is(err, os.ErrNotExist)) {

@@ -25,6 +25,10 @@ const (
 	LogsDir           = "logs"
 )
 
+// Chained are the files whose lines form chains. The last two are there only
+// where the plan samples.
+var Chained = []string{RequestsFile, WavesFile, LifecyclesFile, TelemetryFile, EngineMetricsFile}
+
 // Store is the append-only evidence of one run, in a directory. Each line
 // names the SHA-256 of the line before it, and is on disk before the call that
 // wrote it returns. It may be used from several goroutines.

@@ -80,12 +80,16 @@ func read(ctx context.Context, url string, prepare []func(*http.Request)) (map[s
 	if err != nil {
 		return nil, err
 	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	families, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no Prometheus page: %w", url, err)
 	}
 	return families, nil
+}
+
+func parse(text []byte) (map[string]*dto.MetricFamily, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(bytes.NewReader(text))
 }
 
 // direct is a client that reaches the server it is told, and no other.
@@ -99,19 +103,25 @@ func direct() *http.Client {
 // largest is the largest whole number that a float64 holds with its neighbours.
 const largest = 1 << 53
 
-// sum adds a family over its label sets (an engine has one a replica), rounded
-// to whole requests or tokens. It is nil if there is none, or no number.
+// total adds a family over its label sets: an engine has one a replica.
+func total(f *dto.MetricFamily) float64 {
+	out := 0.0
+	for _, m := range f.GetMetric() {
+		out += m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetUntyped().GetValue()
+	}
+	return out
+}
+
+// sum is a family's total, rounded to whole requests or tokens. It is nil if
+// there is none, or no number.
 func sum(f *dto.MetricFamily) *int {
 	if f == nil || len(f.GetMetric()) == 0 {
 		return nil
 	}
-	total := 0.0
-	for _, m := range f.GetMetric() {
-		total += m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetUntyped().GetValue()
-	}
-	if !(total >= 0 && total <= largest) { // NaN is in no range
+	v := total(f)
+	if !(v >= 0 && v <= largest) { // NaN is in no range
 		return nil
 	}
-	n := int(math.Round(total))
+	n := int(math.Round(v))
 	return &n
 }

@@ -70,6 +70,17 @@ type Holder interface {
 	Hold() (release func(), err error)
 }
 
+// Choose asks a prober for a machine's GPUs, and for those of them that are
+// named; see [GPUs.Select].
+func Choose(p Prober, all bool, ids []string) (GPUs, []Device, error) {
+	gpus, err := p.Devices()
+	if err != nil {
+		return gpus, nil, err
+	}
+	devices, err := gpus.Select(all, ids)
+	return gpus, devices, err
+}
+
 // Select picks the devices that a plan names: all, or those with an index or a
 // UUID of the list. A GPU that is split into MIG instances is named by an index
 // for all of them. The error names what is not there.

@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"assay/harness/record"
 )
@@ -103,8 +101,7 @@ func fetch(ctx context.Context, c *http.Client, url string, prepare []func(*http
 // second would cost more than the load client itself.
 func ParsePage(text []byte) (record.Page, error) {
 	page := record.Page{Values: map[string]float64{}, Histograms: map[string]record.Histogram{}}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(ours(text)))
+	families, err := parse(ours(text))
 	if err != nil {
 		return page, err
 	}
@@ -115,12 +112,8 @@ func ParsePage(text []byte) (record.Page, error) {
 			}
 			continue
 		}
-		total := 0.0
-		for _, m := range f.GetMetric() {
-			total += m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetUntyped().GetValue()
-		}
-		if finite(total) {
-			page.Values[name] = total
+		if v := total(f); finite(v) {
+			page.Values[name] = v
 		}
 	}
 	return page, nil

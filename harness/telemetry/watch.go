@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -278,10 +279,8 @@ func (w *Watch) Cut() ([]record.Telemetry, *record.EngineMetrics) {
 		Stretch: stretch(w.config.Engine, s.at, s.took, s.failed), Series: s.values, Nulls: map[string]string{},
 	}
 	for name, values := range s.values {
-		for _, v := range values {
-			if v == nil {
-				engine.Nulls[name] = "it was not on the page at each look"
-			}
+		if slices.Contains(values, nil) {
+			engine.Nulls[name] = "it was not on the page at each look"
 		}
 	}
 	w.engine = &engineSeries{values: map[string][]*float64{}}

@@ -31,7 +31,7 @@ var _ = suite.For(plan.Concurrency, func(exp *suite.Experiment) {
 			for _, tier := range exp.Mechanisms(place) { // outside the comparison
 				It("works on "+tier.String()+" at once, by its own gauge", tier.Labels(), func(ctx SpecContext) {
 					Expect(exp.PeakRunning(ctx, place, tier)).To(Equal(tier.Clients))
-				}, exp.WaveTimeout())
+				}, exp.WaveTimeout(1))
 			}
 		})
 	}

@@ -198,9 +198,14 @@ func (w Wave) Labels() ginkgo.Labels {
 
 // Timeout is the time limit on the wave's spec.
 func (w Wave) Timeout() ginkgo.NodeTimeout {
-	t := w.experiment.timeouts()
-	requests := time.Duration(max(1, w.wave.Requests)) // that follow one another
-	return ginkgo.NodeTimeout(w.experiment.settleLimit() + requests*(t.Connect.D()+t.Request.D()) + overhead)
+	return w.experiment.WaveTimeout(max(1, w.wave.Requests))
+}
+
+// WaveTimeout is the time limit on a spec that settles the server and then
+// releases requests, so many of which follow one another.
+func (e *Experiment) WaveTimeout(requests int) ginkgo.NodeTimeout {
+	t := e.timeouts()
+	return ginkgo.NodeTimeout(e.settleLimit() + time.Duration(requests)*(t.Connect.D()+t.Request.D()) + overhead)
 }
 
 // Run settles the server, releases the wave, and returns its attempts once

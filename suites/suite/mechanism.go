@@ -10,7 +10,6 @@ import (
 	"assay/harness/load"
 	"assay/harness/plan"
 	"assay/harness/record"
-	"assay/harness/telemetry"
 )
 
 // Mechanisms are the tiers whose mechanism is checked on a lifecycle, where the
@@ -23,13 +22,6 @@ func (e *Experiment) Mechanisms(place plan.Lifecycle) []Tier {
 		return nil
 	}
 	return e.Tiers[len(e.Tiers)-1:]
-}
-
-// WaveTimeout is the time limit on a spec that settles the server and releases
-// one wave.
-func (e *Experiment) WaveTimeout() ginkgo.NodeTimeout {
-	t := e.timeouts()
-	return ginkgo.NodeTimeout(e.settleLimit() + t.Connect.D() + t.Request.D() + overhead)
 }
 
 // PeakRunning releases one more wave of a tier, which is in no record and no
@@ -50,22 +42,17 @@ func (e *Experiment) PeakRunning(ctx context.Context, place plan.Lifecycle, tier
 const gaugePoll = 5 * time.Millisecond
 
 func (r *Run) peakRunning(ctx context.Context, place plan.Lifecycle, clients int) (int, error) {
-	c := r.current
-	if c == nil || c.place.Number != place.Number {
-		return 0, fmt.Errorf("the server of lifecycle %d is not up: start it first", place.Number)
+	c, err := r.serving(place)
+	if err != nil {
+		return 0, err
 	}
-	wave := plan.Wave{Tier: clients, Repeat: 1}
-	items, err := r.items(place, wave, c.arm)
+	burst, err := r.burst(c, plan.Wave{Tier: clients, Repeat: 1})
 	if err != nil {
 		return 0, err
 	}
 	idleness := r.idleness(c)
-	burst := load.Burst{
-		Place: place, Wave: wave, Lane: r.Plan.Asked(place).Lane, Client: c.client, Target: c.target, Items: items,
-		Connect: r.Plan.Scaled(r.Plan.Timeouts.Connect), Timeout: r.Plan.Scaled(r.Plan.Timeouts.Request),
-		Clock: c.lifecycle.Clock(), Settle: load.Settle(ctx, c.lifecycle.Clock(), idleness),
-	}
-	r.progress.wave(r.Place(place)+": the mechanism, "+record.Clients(clients), len(items))
+	burst.Settle = load.Settle(ctx, burst.Clock, idleness)
+	r.progress.wave(r.Place(place)+": the mechanism, "+record.Clients(clients), len(burst.Items))
 	ended := make(chan int)
 	go func() {
 		_, requests := burst.Release(ctx)
@@ -82,8 +69,7 @@ func (r *Run) peakRunning(ctx context.Context, place plan.Lifecycle, clients int
 			if peak == clients {
 				continue // it was seen; the wave goes on to its end
 			}
-			var gauges telemetry.Gauges
-			if gauges, err = idleness.Gauges(ctx); err == nil {
+			if gauges, err := idleness.Gauges(ctx); err == nil {
 				peak = max(peak, *gauges.Running)
 			}
 		}

@@ -91,9 +91,7 @@ func countTokens(ctx context.Context, server engine.Server, model, text string) 
 		return 0, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	if keyed, ok := server.(engine.Keyed); ok {
-		keyed.Authorize(request)
-	}
+	engine.Authorizer(server)(request)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0, fmt.Errorf("/tokenize did not answer: %w", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -186,26 +185,22 @@ func (r *Run) timeouts() plan.Timeouts {
 // are on disk. An error means that the evidence could not be kept; how the
 // attempts went is in the attempts.
 func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (record.Population, error) {
-	c := r.current
-	if c == nil || c.place.Number != place.Number {
-		return record.Population{}, errors.New("the wave's server was not started: start its lifecycle first")
+	c, err := r.serving(place)
+	if err != nil {
+		return record.Population{}, err
 	}
 	if r.broken != nil {
 		return record.Population{}, fmt.Errorf("nothing more is run, since it could not be kept: %w", r.broken)
 	}
-	items, err := r.items(place, wave, c.arm)
+	burst, err := r.burst(c, wave)
 	if err != nil {
 		return record.Population{}, err
 	}
 	c.waves++
-	r.progress.wave(r.Place(place)+": "+r.describe(wave), len(items))
+	burst.Executed, burst.OnOutcome = c.waves, r.progress.ended
+	r.progress.wave(r.Place(place)+": "+r.describe(wave), len(burst.Items))
 	before := c.cut(0, pages{}) // written later: nothing is, before a sequence's first request
-	kept, requests, around := r.release(ctx, load.Burst{
-		Place: place, Wave: wave, Executed: c.waves, Lane: r.Plan.Asked(place).Lane,
-		Client: c.client, Target: c.target, Items: items,
-		Connect: r.Plan.Scaled(r.Plan.Timeouts.Connect), Timeout: r.Plan.Scaled(r.Plan.Timeouts.Request),
-		Clock: c.lifecycle.Clock(), OnOutcome: r.progress.ended,
-	})
+	kept, requests, around := r.release(ctx, burst)
 	r.asks.evaluate(r.Plan, requests)
 	c.abandoned = load.Abandoned(requests)
 	if kept.Status == "interrupted" {
@@ -222,57 +217,21 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 	return record.Run{Requests: requests}.Of(kept), r.broken
 }
 
-// seen is what was looked at beside the load over a stretch.
-type seen struct {
-	gpus   []record.Telemetry
-	engine *record.EngineMetrics
+// serving is the lifecycle at a place of the schedule, whose server is up.
+func (r *Run) serving(place plan.Lifecycle) (*running, error) {
+	if c := r.current; c != nil && c.place.Number == place.Number {
+		return c, nil
+	}
+	return nil, errors.New("the wave's server was not started: start its lifecycle first")
 }
 
-// cut takes what was seen since the last cut: over a wave or, with number 0,
-// outside of any. A stretch without a look leaves no line.
-func (c *running) cut(wave int, around pages) seen {
-	of := func(s *record.Stretch) bool {
-		s.Lifecycle, s.Arm, s.Wave = c.place.Number, c.place.Arm, wave
-		return len(s.At)+len(s.Failed) > 0
-	}
-	var out seen
-	gpus, engine := c.lifecycle.Watch().Cut()
-	for _, g := range gpus {
-		if of(&g.Stretch) {
-			out.gpus = append(out.gpus, g)
-		}
-	}
-	if engine == nil || !of(&engine.Stretch) && around.before == nil && around.after == nil {
-		return out
-	}
-	engine.Before, engine.After = around.before, around.after
-	if wave == 0 {
-		around.why = "pages are kept around waves"
-	}
-	for name, page := range map[string]*record.Page{"before": around.before, "after": around.after} {
-		if page == nil {
-			engine.Nulls[name] = around.why
-		}
-	}
-	out.engine = engine
-	return out
-}
-
-// watched keeps what was seen.
-func (r *Run) watched(s seen) error {
-	gpus, engine, err := r.store.AppendTelemetry(s.gpus, s.engine)
-	r.kept.Telemetry = append(r.kept.Telemetry, gpus...)
-	if engine != nil {
-		r.kept.EngineMetrics = append(r.kept.EngineMetrics, *engine)
-	}
-	return err
-}
-
-// pages are the engine's metrics around a wave; nil where they were not read,
-// and why.
-type pages struct {
-	before, after *record.Page
-	why           string
+// burst is a wave about to be released on a server.
+func (r *Run) burst(c *running, wave plan.Wave) (load.Burst, error) {
+	items, err := r.items(c.place, wave, c.arm)
+	return load.Burst{
+		Place: c.place, Wave: wave, Lane: r.Plan.Asked(c.place).Lane, Client: c.client, Target: c.target, Items: items,
+		Connect: r.Plan.Scaled(r.Plan.Timeouts.Connect), Timeout: r.Plan.Scaled(r.Plan.Timeouts.Request), Clock: c.lifecycle.Clock(),
+	}, err
 }
 
 // release settles the server and releases a burst, or a sequence on a server
@@ -318,12 +277,8 @@ func (r *Run) settleLimit() time.Duration {
 func (r *Run) idleness(c *running) load.Idleness {
 	i := load.Idleness{Limit: r.settleLimit(), Poll: r.Plan.Timeouts.Poll.D(), Gone: c.lifecycle.Server().Done(), Abandoned: c.abandoned}
 	if path := *c.arm.Engine.Metrics; path != "" {
-		url := c.target.BaseURL + path
-		var prepare []func(*http.Request)
-		if keyed, ok := c.lifecycle.Server().(engine.Keyed); ok {
-			prepare = append(prepare, keyed.Authorize)
-		}
-		i.Gauges = func(ctx context.Context) (telemetry.Gauges, error) { return telemetry.ReadGauges(ctx, url, prepare...) }
+		url, prepare := c.target.BaseURL+path, engine.Authorizer(c.lifecycle.Server())
+		i.Gauges = func(ctx context.Context) (telemetry.Gauges, error) { return telemetry.ReadGauges(ctx, url, prepare) }
 	} else {
 		i.Probe = func(ctx context.Context) error {
 			return load.Probe(ctx, c.client, c.target, r.Plan.Model.ServedAs, c.lifecycle.Clock(), r.settleLimit())

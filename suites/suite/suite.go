@@ -51,7 +51,7 @@ func Main(t *testing.T, name string, labels ...string) {
 	// A spec that failed for it would have no label, and a filter would leave it
 	// out: green, and nothing done.
 	if planErr := loadPlans(); planErr != nil {
-		t.Fatal("refused: " + strings.ReplaceAll(planErr.Error(), "\n", "\nrefused: "))
+		refuse(t, planErr)
 	}
 	known, knownErr := knownLabels(labels)
 	err = errors.Join(err, knownErr)
@@ -59,10 +59,14 @@ func Main(t *testing.T, name string, labels ...string) {
 		err = errors.Join(err, unknown(config.LabelFilter, known))
 	}
 	if err != nil {
-		t.Fatal("refused: " + strings.ReplaceAll(err.Error(), "\n", "\nrefused: "))
+		refuse(t, err)
 	}
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	ginkgo.RunSpecs(t, name)
+}
+
+func refuse(t *testing.T, err error) {
+	t.Fatal("refused: " + strings.ReplaceAll(err.Error(), "\n", "\nrefused: "))
 }
 
 var _ = ginkgo.AddTreeConstructionNodeArgsTransformer(noRetries)

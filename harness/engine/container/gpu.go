@@ -78,7 +78,7 @@ func findAccess(ctx context.Context, docker client.APIClient, c Config) (gpuAcce
 }
 
 // FindAccess says in which way Docker can give containers of an image, which
-// must be there, their GPUs; the error is that of a launch.
+// must be there, their GPUs. The error is that of a launch.
 func FindAccess(ctx context.Context, docker client.APIClient, c Config) (Access, error) {
 	way, err := findAccess(ctx, docker, c)
 	return way.name, err
@@ -96,7 +96,7 @@ func (c Config) access(name Access) (gpuAccess, error) {
 		if c.AllGPUs {
 			request.Count = -1
 		}
-		way.apply = func(h *container.HostConfig) { h.DeviceRequests = append(h.DeviceRequests, request) }
+		way.apply = requesting(request)
 	case CDI:
 		request := container.DeviceRequest{Driver: "cdi"}
 		for _, id := range c.GPUs {
@@ -105,7 +105,7 @@ func (c Config) access(name Access) (gpuAccess, error) {
 		if c.AllGPUs {
 			request.DeviceIDs = []string{"nvidia.com/gpu=all"}
 		}
-		way.apply = func(h *container.HostConfig) { h.DeviceRequests = append(h.DeviceRequests, request) }
+		way.apply = requesting(request)
 	case Devices:
 		nodes, err := deviceFiles("/dev", c)
 		if err != nil {
@@ -125,6 +125,10 @@ func (c Config) access(name Access) (gpuAccess, error) {
 		return way, fmt.Errorf("%q is no way to give a container a GPU: write auto, runtime, cdi or devices", name)
 	}
 	return way, nil
+}
+
+func requesting(r container.DeviceRequest) func(*container.HostConfig) {
+	return func(h *container.HostConfig) { h.DeviceRequests = append(h.DeviceRequests, r) }
 }
 
 // deviceFiles are the GPUs' device files under a folder: those of the GPUs that
@@ -277,12 +281,7 @@ func (e *Engine) Devices() (telemetry.GPUs, []telemetry.Device, error) {
 	if !e.config.wantsGPU() {
 		return telemetry.GPUs{}, nil, nil
 	}
-	gpus, err := e.gpus.Devices()
-	if err != nil {
-		return gpus, nil, err
-	}
-	devices, err := gpus.Select(e.config.AllGPUs, e.config.GPUs)
-	return gpus, devices, err
+	return telemetry.Choose(e.gpus, e.config.AllGPUs, e.config.GPUs)
 }
 
 // Owns says whether a process of this machine is one of the container's: the

@@ -47,10 +47,6 @@ func New(c Config) *Engine { return &Engine{config: c, gpus: telemetry.NVML{}} }
 // Devices are this machine's GPUs, and those that CUDA_VISIBLE_DEVICES leaves
 // the process, by index or UUID; without it, all. A process need not use any.
 func (e *Engine) Devices() (telemetry.GPUs, []telemetry.Device, error) {
-	gpus, err := e.gpus.Devices()
-	if err != nil {
-		return gpus, nil, err
-	}
 	visible, set := e.config.Env["CUDA_VISIBLE_DEVICES"]
 	if !set {
 		visible, set = os.LookupEnv("CUDA_VISIBLE_DEVICES")
@@ -61,8 +57,7 @@ func (e *Engine) Devices() (telemetry.GPUs, []telemetry.Device, error) {
 			ids = append(ids, id)
 		}
 	}
-	devices, err := gpus.Select(!set, ids)
-	return gpus, devices, err
+	return telemetry.Choose(e.gpus, !set, ids)
 }
 
 // Check looks for the command and its folder.

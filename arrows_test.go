@@ -15,12 +15,13 @@ import (
 // itself. What is not listed is refused.
 var allowed = map[string][]string{
 	"suites":    {"matchers", "reports", "claim", "harness", "workloads"},
+	"golden":    {},
 	"matchers":  {"claim", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
-	"reports":   {"claim", "workloads", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
+	"reports":   {"golden", "claim", "workloads", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
 	"claim":     {"harness/record", "harness/metric", "harness/plan", "harness/crossing"},
-	"harness":   {},
+	"harness":   {"golden"},
 	"workloads": {},
-	"cmd":       {"reports", "claim", "harness", "workloads"},
+	"cmd":       {"golden", "reports", "claim", "harness", "workloads"},
 	"bench":     {"harness", "workloads"},
 }
 

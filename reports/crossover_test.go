@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"assay/golden"
 	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/harness/record/recordtest"
@@ -72,7 +73,7 @@ func TestWhatPeopleReadOfACrossover(t *testing.T) {
 	hide := strings.NewReplacer(b.Summary.PlanSHA256, "<the plan's SHA-256>", b.Summary.ScheduleSHA256, "<the schedule's SHA-256>")
 	for name, got := range map[string]string{"crossover.md": reports.Markdown(b), "crossover.txt": reports.Terminal(b), "curve-fixed.svg": string(figure)} {
 		got = hide.Replace(got)
-		golden(t, name, got)
+		golden.Hold(t, name, got)
 		for _, line := range strings.Split(got, "\n") {
 			if strings.HasSuffix(name, ".txt") {
 				g.Expect(len([]rune(line))).To(BeNumerically("<=", 120), line)

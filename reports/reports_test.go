@@ -3,7 +3,6 @@ package reports_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,13 +12,12 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"assay/golden"
 	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/harness/record/recordtest"
 	"assay/reports"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // failing times out two of the four attempts at the baseline's upper tier.
 func failing(r record.Request) bool { return r.Arm == "naive" && r.Tier == 4 && r.Ordinal > 2 }
@@ -105,7 +103,7 @@ func TestWhatWasSeenBesideTheLoadIsPartOfABundle(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, text, _ := strings.Cut(string(report), "## Beside the load\n")
 	text, _, _ = strings.Cut(text, "\n## ")
-	golden(t, "beside.md", strings.TrimSpace(text)+"\n")
+	golden.Hold(t, "beside.md", strings.TrimSpace(text)+"\n")
 
 	for _, c := range []struct{ file, old, new, says string }{
 		{record.TelemetryFile, "300000", "100000", "the chain is broken"},
@@ -574,7 +572,7 @@ func TestWhatPeopleRead(t *testing.T) {
 		for suffix, got := range map[string]string{".md": reports.Markdown(b), ".txt": reports.Terminal(b)} {
 			// What a plan freezes to is tested where it is frozen.
 			got = strings.NewReplacer(b.Summary.PlanSHA256, "<the plan's SHA-256>", b.Summary.ScheduleSHA256, "<the schedule's SHA-256>").Replace(got)
-			golden(t, name+suffix, got)
+			golden.Hold(t, name+suffix, got)
 			if suffix == ".txt" {
 				for _, line := range strings.Split(got, "\n") {
 					NewWithT(t).Expect(len([]rune(line))).To(BeNumerically("<=", 120), line)
@@ -582,18 +580,6 @@ func TestWhatPeopleRead(t *testing.T) {
 			}
 		}
 	}
-}
-
-// golden holds a text that people read against the file that it is kept in.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		NewWithT(t).Expect(os.WriteFile(file, []byte(got), 0o644)).To(Succeed())
-	}
-	want, err := os.ReadFile(file)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	NewWithT(t).Expect(got).To(Equal(string(want)), "go test ./reports -update writes it anew")
 }
 
 func FuzzVerifyRequests(f *testing.F) {

@@ -2,19 +2,16 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
+	"assay/golden"
 	"assay/harness/record/recordtest"
 	"assay/reports"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func call(t *testing.T, args ...string) (int, string, string) {
 	t.Helper()
@@ -23,21 +20,10 @@ func call(t *testing.T, args ...string) (int, string, string) {
 	return code, out.String(), errs.String()
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		NewWithT(t).Expect(os.WriteFile(file, []byte(got), 0o644)).To(Succeed())
-	}
-	want, err := os.ReadFile(file)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	NewWithT(t).Expect(got).To(Equal(string(want)), "go test ./cmd/assay -update writes it anew")
-}
-
 func TestCheckPrintsTheSchedule(t *testing.T) {
 	code, out, _ := call(t, "check", "testdata/plan.yaml")
 	NewWithT(t).Expect(code).To(Equal(0), out)
-	golden(t, "check.txt", out)
+	golden.Hold(t, "check.txt", out)
 }
 
 func TestCheckTellsEveryMistake(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"assay/golden"
 	"assay/harness/engine/emulated/scheduler"
 	"assay/harness/plan"
 	"assay/harness/telemetry"
@@ -71,14 +72,14 @@ func diagnosis(t *testing.T, m *machine, plans ...string) (string, error) {
 func TestTheDoctorOnABareMachine(t *testing.T) {
 	out, err := diagnosis(t, bare())
 	NewWithT(t).Expect(err).To(Equal(doesNotHold))
-	golden(t, "doctor-bare.txt", out)
+	golden.Hold(t, "doctor-bare.txt", out)
 }
 
 func TestTheDoctorOnAMachineWithEverythingForAGPU(t *testing.T) {
 	m := equipped("assay/naive-cuda:1", "vllm/vllm-openai:v0.29.0", "assay-model-qwen2.5-1.5b-instruct")
 	out, err := diagnosis(t, m, "../../suites/concurrency/plans/gpu.yaml")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	golden(t, "doctor-gpu.txt", out)
+	golden.Hold(t, "doctor-gpu.txt", out)
 }
 
 func TestTheDoctorTriesWhetherDockerGivesAGPU(t *testing.T) {

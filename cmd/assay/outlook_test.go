@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"assay/golden"
 	"assay/harness/record"
 	"assay/harness/record/recordtest"
 )
@@ -29,7 +30,7 @@ func TestCheckSaysWhatACrossoverCouldShow(t *testing.T) {
 	g.Expect(out).To(And(ContainSubstring("name an earlier bundle with --from"), ContainSubstring("at worst 1.69 USD at 0.39 an hour")))
 	code, out, errs := call(t, "check", "testdata/crossover.yaml", "--from", earlier(t))
 	g.Expect(code).To(Equal(0), errs)
-	golden(t, "crossover-check.txt", out)
+	golden.Hold(t, "crossover-check.txt", out)
 	code, _, errs = call(t, "check", "testdata/crossover.yaml", "--from", bundle(t, recordtest.Options{}))
 	g.Expect(code).To(Equal(2))
 	g.Expect(errs).To(ContainSubstring("is a bundle of a concurrency experiment, and the estimate needs one of a crossover"))

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"assay/golden"
 	"assay/harness/plan"
 )
 
@@ -44,7 +45,7 @@ func TestACrossoverPlanFreezesToAFixedPoint(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	once, err := plan.Freeze(p)
 	g.Expect(err).NotTo(HaveOccurred())
-	golden(t, "crossover.frozen.golden", string(once.Bytes))
+	golden.Hold(t, "crossover.frozen.golden", string(once.Bytes))
 	g.Expect(*p.Pairing.Cost).To(Equal(plan.Cost{ListRatePerHour: 0.39, Currency: "USD", Source: "console", Boundary: "boot to termination"}))
 	g.Expect(*p.Pairing.Resume).To(Equal(plan.Resume{Causes: []string{"preempted", "operator"}, AtMost: 2}))
 	without, err := crossover(t, "resume: {causes: [preempted, operator], at_most: 2}\n", "")

@@ -2,7 +2,6 @@ package plan_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,21 +11,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"assay/golden"
 	"assay/harness/plan"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		NewWithT(t).Expect(os.WriteFile(file, []byte(got), 0o644)).To(Succeed())
-	}
-	want, err := os.ReadFile(file)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	NewWithT(t).Expect(got).To(Equal(string(want)), "go test -update writes it anew")
-}
 
 func TestEveryMistakeIsToldAtOnceWithItsPlace(t *testing.T) {
 	g := NewWithT(t)
@@ -34,7 +21,7 @@ func TestEveryMistakeIsToldAtOnceWithItsPlace(t *testing.T) {
 	var mistakes *plan.Mistakes
 	g.Expect(errors.As(err, &mistakes)).To(BeTrue())
 	g.Expect(len(mistakes.List)).To(BeNumerically(">=", 20))
-	golden(t, "mistakes.golden", err.Error()+"\n")
+	golden.Hold(t, "mistakes.golden", err.Error()+"\n")
 }
 
 // edit parses the shipped emulated plan after a change to its text.
@@ -190,7 +177,7 @@ func TestTheCanonicalFormIsPinned(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	frozen, err := plan.Freeze(p)
 	g.Expect(err).NotTo(HaveOccurred())
-	golden(t, "everything.frozen.golden", string(frozen.Bytes))
+	golden.Hold(t, "everything.frozen.golden", string(frozen.Bytes))
 	again, err := plan.Parse("frozen", frozen.Bytes)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(Equal(p))
@@ -199,7 +186,7 @@ func TestTheCanonicalFormIsPinned(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	frozen, err = plan.Freeze(p)
 	g.Expect(err).NotTo(HaveOccurred())
-	golden(t, "defaults.frozen.golden", string(frozen.Bytes))
+	golden.Hold(t, "defaults.frozen.golden", string(frozen.Bytes))
 }
 
 func TestWhatDecidesTheExperimentDecidesTheHash(t *testing.T) {

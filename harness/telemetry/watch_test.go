@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -149,12 +150,10 @@ func TestAReadingThatIsMissingIsNullWithTheReason(t *testing.T) {
 
 func TestWatchFollowsAnEnginesPage(t *testing.T) {
 	g := NewWithT(t)
-	var running atomic.Int64
-	running.Store(3)
-	var asked atomic.Int64
+	var asked, busyUntil atomic.Int64
+	busyUntil.Store(math.MaxInt64)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		if running.Load() > 0 {
+		if asked.Add(1) < busyUntil.Load() {
 			_, _ = w.Write(busy)
 		} else {
 			_, _ = w.Write(idle)
@@ -167,10 +166,7 @@ func TestWatchFollowsAnEnginesPage(t *testing.T) {
 	}
 	w.Follow(telemetry.NewScraper(server.URL))
 	g.Eventually(asked.Load).Should(BeNumerically(">", 2))
-	go func() {
-		time.Sleep(50 * time.Millisecond) // the server gets idle while it is waited for
-		running.Store(0)
-	}()
+	busyUntil.Store(asked.Load() + 5) // the server gets idle while it is waited for
 	page, why := w.Page(context.Background(), true)
 	g.Expect(why).To(BeEmpty())
 	g.Expect(page.Values).To(HaveKeyWithValue(record.Running, 0.0), "it waited until the engine was idle")

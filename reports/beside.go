@@ -47,9 +47,25 @@ func beside(b Bundle) []string {
 		}
 	}
 	if len(lines) > 0 {
-		lines = append(lines, fmt.Sprintf("A peak is a sampled one, of looks %s apart at a GPU and %s at an engine: between two of them it may have been higher. Energy is the growth of the GPU's own counter; it is the whole board's, whatever runs on it.", b.Plan.Telemetry.GPU, b.Plan.Telemetry.Engine))
+		lines = append(lines, howSampled(*b.Plan.Telemetry))
 	}
 	return lines
+}
+
+// howSampled says what a peak is worth, and what an energy is of.
+func howSampled(t plan.Telemetry) string {
+	var of []string
+	if t.GPU > 0 {
+		of = append(of, fmt.Sprintf("%s apart at a GPU", t.GPU))
+	}
+	if t.Engine > 0 {
+		of = append(of, fmt.Sprintf("%s apart at an engine", t.Engine))
+	}
+	text := "A peak is a sampled one, of looks " + strings.Join(of, " and ") + ": between two of them it may have been higher."
+	if t.GPU > 0 {
+		text += " Energy is the growth of the GPU's own counter; it is the whole board's, whatever runs on it."
+	}
+	return text
 }
 
 func laneOf(b Bundle, w metric.Wave) plan.Lane {

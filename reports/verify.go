@@ -27,6 +27,9 @@ type Verdict struct {
 	Reasons  []string
 	Status   string // complete, partial, interrupted
 	Validity metric.Validity
+	// FailedSpecs are the specs of its JUnit report that did not pass, by name.
+	// They take nothing from a bundle: it holds what they judged.
+	FailedSpecs []string
 }
 
 // Holds says that nothing was found.
@@ -70,12 +73,13 @@ func Verify(dir string) (Verdict, error) {
 	if err := v.strangers(p, run); err != nil {
 		return Verdict{}, err
 	}
-	return Verdict{Reasons: v.reasons, Status: b.Summary.Status, Validity: b.Summary.Validity}, nil
+	return Verdict{Reasons: v.reasons, Status: b.Summary.Status, Validity: b.Summary.Validity, FailedSpecs: v.failedSpecs}, nil
 }
 
 type verification struct {
-	dir     string
-	reasons []string
+	dir         string
+	reasons     []string
+	failedSpecs []string
 }
 
 func (v *verification) add(reasons ...string) {
@@ -473,6 +477,10 @@ func (v *verification) junit(b Bundle) {
 				Name  string `xml:"name,attr"`
 				Value string `xml:"value,attr"`
 			} `xml:"properties>property"`
+			Cases []struct {
+				Name   string `xml:"name,attr"`
+				Status string `xml:"status,attr"`
+			} `xml:"testcase"`
 		} `xml:"testsuite"`
 	}
 	if err == nil {
@@ -486,6 +494,13 @@ func (v *verification) junit(b Bundle) {
 	for _, s := range suites.Suites {
 		for _, p := range s.Properties {
 			said[p.Name] = p.Value
+		}
+		for _, c := range s.Cases {
+			switch c.Status {
+			case "passed", "skipped", "pending":
+			default:
+				v.failedSpecs = append(v.failedSpecs, c.Name)
+			}
 		}
 	}
 	for _, p := range Properties(v.dir, b.Summary) {

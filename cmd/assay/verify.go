@@ -39,6 +39,9 @@ func verifyCommand() *cobra.Command {
 			if !v.Validity.Valid {
 				validity = fmt.Sprintf("the run says of itself that it is invalid, for %d reason(s), the first: %s", len(v.Validity.Reasons), v.Validity.Reasons[0])
 			}
+			if n := len(v.FailedSpecs); n > 0 {
+				validity += fmt.Sprintf("; %d spec(s) of its JUnit report did not pass, the first: %s", n, v.FailedSpecs[0])
+			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s holds: %s; %s\n", args[0], v.Status, validity)
 			return nil
 		},

@@ -57,6 +57,19 @@ func TestAServerThatDoesNotGetIdleIsSaidToBeBusy(t *testing.T) {
 	g.Expect(s.Detail).To(ContainSubstring("not idle within"))
 }
 
+func TestWhyNothingWasSeenOutlastsTheLookThatWasCutOff(t *testing.T) {
+	g := NewWithT(t)
+	looks := 0
+	s := load.Settle(t.Context(), clock.Start(), load.Idleness{Limit: time.Second, Poll: time.Millisecond, Gauges: func(ctx context.Context) (telemetry.Gauges, error) {
+		if looks++; looks > 1 {
+			<-ctx.Done()
+			return telemetry.Gauges{}, ctx.Err()
+		}
+		return telemetry.Gauges{}, errors.New("/metrics is an HTML page")
+	}})
+	g.Expect(s.Detail).To(Equal("not idle within 1s: an unknown number running, an unknown number waiting; the last look failed: /metrics is an HTML page"))
+}
+
 func TestNobodyWaitsForAServerThatIsGone(t *testing.T) {
 	gone := make(chan struct{})
 	close(gone)

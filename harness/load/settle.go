@@ -3,6 +3,9 @@ package load
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"assay/harness/clock"
@@ -62,9 +65,11 @@ func settle(ctx context.Context, i Idleness, s *record.Settle) {
 	defer tick.Stop()
 	for {
 		g, err := i.Gauges(ctx)
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil: // the look was cut off, and says nothing
+		case err != nil:
 			idle, s.Detail = 0, "the last look failed: "+err.Error()
-		} else {
+		default:
 			s.Detail, s.Running, s.Waiting = "", g.Running, g.Waiting
 			if first == nil {
 				first = g.Generated
@@ -88,7 +93,9 @@ func settle(ctx context.Context, i Idleness, s *record.Settle) {
 		}
 		select {
 		case <-ctx.Done():
-			s.Detail = fmt.Sprintf("not idle within %s: %d running, %d waiting; %s", i.Limit, deref(s.Running), deref(s.Waiting), s.Detail)
+			s.Detail = strings.Join(slices.DeleteFunc([]string{
+				fmt.Sprintf("not idle within %s: %s running, %s waiting", i.Limit, said(s.Running), said(s.Waiting)), s.Detail,
+			}, func(s string) bool { return s == "" }), "; ")
 			return
 		case <-i.Gone:
 			s.Detail = "the server has exited"
@@ -111,9 +118,10 @@ func probe(ctx context.Context, i Idleness, s *record.Settle) {
 	s.Idle = true
 }
 
-func deref(n *int) int {
+// said is a gauge as people read it.
+func said(n *int) string {
 	if n == nil {
-		return -1
+		return "an unknown number"
 	}
-	return *n
+	return strconv.Itoa(*n)
 }

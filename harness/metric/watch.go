@@ -33,14 +33,19 @@ type GPU struct {
 	// EnergyPerToken divides it by the output tokens of all attempts, failed
 	// ones too, since the GPU worked for those as well. With several GPUs each
 	// has its own.
-	EnergyPerToken Value    `json:"energy_per_output_token"`
-	Slowed         []string `json:"slowed"` // reasons seen for a lower clock, by NVML's names
-	Others         Value    `json:"sampled_other_processes"`
+	EnergyPerToken Value `json:"energy_per_output_token"`
+	// Slowed are the reasons seen for a lower clock, by NVML's names. It is null
+	// where no look says, for the reason beside it.
+	Slowed       []string `json:"slowed"`
+	SlowedReason string   `json:"slowed_reason,omitempty"`
+	Others       Value    `json:"sampled_other_processes"`
+	// Unknown are processes of which it could not be told whose they are.
+	Unknown Value `json:"sampled_unknown_processes"`
 }
 
 // EngineView is a wave by the engine's own account, beside the client's.
 type EngineView struct {
-	Looks       int   `json:"looks"`
+	Looks       int   `json:"looks"` // within the wave
 	Failed      int   `json:"failed"`
 	PeakRunning Value `json:"sampled_peak_running"`
 	PeakWaiting Value `json:"sampled_peak_waiting"`
@@ -52,6 +57,9 @@ type EngineView struct {
 	ClientTTFT   Value `json:"client_mean_ttft"`
 	EngineTokens Value `json:"engine_output_tokens"`
 	ClientTokens Value `json:"client_output_tokens"`
+	// Busy says that the engine was still at work when its counters were read
+	// after the wave, so that they may lack what it has done since.
+	Busy bool `json:"busy_after,omitempty"`
 }
 
 // SlowReasons names the bits of NVML's clocks event reasons that mean that a
@@ -82,7 +90,7 @@ func (s *summarizer) watched(w record.Wave, p record.Population) *Watched {
 		}
 	}
 	if t.Engine > 0 {
-		out.Engine = s.engineView(w, p)
+		out.Engine = s.engineView(w, p, end)
 	}
 	return out
 }
@@ -99,6 +107,9 @@ func (s *summarizer) devices(lifecycle int) []int {
 	return out
 }
 
+// noLook is why something is null over a wave that lay between two looks.
+const noLook = "no look fell into the wave"
+
 // point is one reading at one moment, in ns on the lifecycle's clock.
 type point struct {
 	at    int64
@@ -106,7 +117,7 @@ type point struct {
 }
 
 func (s *summarizer) gpu(w record.Wave, p record.Population, device int, end int64) GPU {
-	out := GPU{Device: device, Slowed: []string{}}
+	out := GPU{Device: device}
 	name := fmt.Sprintf("%s, GPU %d", p.Name, device)
 	within := map[record.Reading][]float64{}
 	var energy []point
@@ -123,7 +134,9 @@ func (s *summarizer) gpu(w record.Wave, p record.Population, device int, end int
 			}
 		}
 		for _, r := range record.Readings {
-			if reason := t.Nulls[string(r)]; reason != "" {
+			// PCIe is missing at most looks of a stretch that has it: a reason is
+			// why only for the wave's own.
+			if reason := t.Nulls[string(r)]; reason != "" && (t.Wave == w.Number || r == record.Energy) {
 				reasons[r] = reason
 			}
 			for i, v := range t.Series[string(r)] {
@@ -146,7 +159,7 @@ func (s *summarizer) gpu(w record.Wave, p record.Population, device int, end int
 	}
 	of := func(r record.Reading, unit string, scale float64, pick func([]float64) float64) Value {
 		if len(within[r]) == 0 {
-			return s.null(unit, name, cmp.Or(reasons[r], reasons[""], "no look fell into the wave"))
+			return s.null(unit, name, cmp.Or(reasons[r], reasons[""], noLook))
 		}
 		v := s.value(pick(within[r])*scale, unit, len(within[r]), name)
 		v.Provenance = record.DeviceReported
@@ -158,6 +171,12 @@ func (s *summarizer) gpu(w record.Wave, p record.Population, device int, end int
 	out.Busy = of(record.GPUUtilization, "ratio", 1e-2, mean)
 	out.LowClock, out.HighClock = of(record.SMClock, "MHz", 1, lowest), of(record.SMClock, "MHz", 1, highest)
 	out.Others = of(record.OtherProcesses, "processes", 1, highest)
+	out.Unknown = of(record.UnknownProcesses, "processes", 1, highest)
+	if len(within[record.Throttle]) == 0 {
+		out.SlowedReason = cmp.Or(reasons[record.Throttle], reasons[""], noLook)
+	} else {
+		out.Slowed = []string{}
+	}
 	for _, slow := range SlowReasons {
 		if slices.ContainsFunc(within[record.Throttle], func(v float64) bool { return int64(v)&slow.Bit != 0 }) {
 			out.Slowed = append(out.Slowed, slow.Name)
@@ -180,7 +199,7 @@ func (s *summarizer) energy(w record.Wave, p record.Population, name string, cou
 		reason = "the GPU's counter went backwards"
 	case len(counter) > 0:
 		joules := (to - from) / 1e3
-		out.Energy = s.value(joules, "J", len(counter), name)
+		out.Energy = s.value(joules, "J", around(counter, *w.ReleasedAt, end), name)
 		tokens := 0
 		for _, r := range p.Attempts {
 			if r.OutputTokens != nil {
@@ -196,6 +215,16 @@ func (s *summarizer) energy(w record.Wave, p record.Population, name string, cou
 	}
 	out.Energy.Reason = cmp.Or(reason, "it was not looked at")
 	out.EnergyPerToken.Reason = "the energy is not known: " + out.Energy.Reason
+}
+
+// around counts the looks between two moments, with the one on either side.
+func around(counter []point, from, to int64) int {
+	first := slices.IndexFunc(counter, func(p point) bool { return p.at >= from })
+	last := slices.IndexFunc(counter, func(p point) bool { return p.at >= to })
+	if counter[first].at > from {
+		first--
+	}
+	return last - first + 1
 }
 
 // interpolate is a growing counter at a moment, from the looks on either side.
@@ -224,7 +253,7 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-func (s *summarizer) engineView(w record.Wave, p record.Population) *EngineView {
+func (s *summarizer) engineView(w record.Wave, p record.Population, end int64) *EngineView {
 	out := &EngineView{}
 	var line *record.EngineMetrics
 	for i := range s.run.EngineMetrics {
@@ -234,29 +263,40 @@ func (s *summarizer) engineView(w record.Wave, p record.Population) *EngineView 
 	}
 	name := p.Name + ", by the engine"
 	peaks := map[string]float64{}
-	reason := "the engine's page was not looked at"
+	unseen, uncounted := "the engine's page was not looked at", "the engine's page was not looked at"
 	var before, after *record.Page
 	if line != nil {
-		reason = "the engine's page does not have it"
-		out.Looks = len(line.At)
+		uncounted = "the engine's page does not have it"
+		failure := ""
 		for _, f := range line.Failed {
 			out.Failed += f.Times
-			reason = f.Reason
+			failure = f.Reason
+		}
+		within := func(i int) bool { return i < len(line.At) && line.At[i] >= *w.ReleasedAt && line.At[i] <= end }
+		for i := range line.At {
+			if within(i) {
+				out.Looks++
+			}
 		}
 		for series, values := range line.Series {
-			for _, v := range values {
-				if v != nil {
+			for i, v := range values {
+				if v != nil && within(i) {
 					peaks[series] = max(peaks[series], *v)
 				}
 			}
+		}
+		unseen = uncounted
+		if out.Looks == 0 {
+			unseen = cmp.Or(failure, noLook)
 		}
 		before, after = line.Before, line.After
 		if before == nil && w.Requests > 0 {
 			before = &record.Page{} // a fresh server's counters stand at zero
 		}
 		if before == nil || after == nil {
-			reason = cmp.Or(line.Nulls["before"], line.Nulls["after"], reason)
+			uncounted = cmp.Or(line.Nulls["before"], line.Nulls["after"], failure, uncounted)
 		}
+		out.Busy = after != nil && after.Idle != nil && !*after.Idle
 	}
 	reported := func(v Value) Value {
 		if !s.plan.Emulated() {
@@ -268,30 +308,48 @@ func (s *summarizer) engineView(w record.Wave, p record.Population) *EngineView 
 		if v, ok := peaks[series]; ok {
 			return reported(s.value(v, unit, out.Looks, name))
 		}
-		return s.null(unit, name, reason)
+		return s.null(unit, name, unseen)
 	}
 	out.PeakRunning, out.PeakWaiting, out.PeakKV = peak(record.Running, "requests"), peak(record.Waiting, "requests"), peak(record.KVCacheUse, "ratio")
 	grown := func(counter, unit string) Value {
 		if before == nil || after == nil {
-			return s.null(unit, name, reason)
+			return s.null(unit, name, uncounted)
 		}
 		to, ok := after.Values[counter]
-		if !ok {
-			return s.null(unit, name, reason)
+		from, had := before.Values[counter]
+		switch {
+		case !ok:
+			return s.null(unit, name, uncounted)
+		case !had && line.Before != nil:
+			return s.null(unit, name, "the engine's page did not have it before the wave")
+		case to < from:
+			return s.null(unit, name, fmt.Sprintf("the engine's counter went back, from %g to %g", from, to))
 		}
-		return reported(s.value(to-before.Values[counter], unit, 1, name))
+		return reported(s.value(to-from, unit, 1, name))
 	}
 	out.Preemptions, out.PrefixHits, out.EngineTokens = grown(record.Preemptions, "times"), grown(record.PrefixHits, "tokens"), grown(record.Generated, "tokens")
-	out.EngineTTFT = s.null("s", name, reason)
-	if before != nil && after != nil {
-		a, ok := after.Histograms[record.TTFTHistogram]
-		b := before.Histograms[record.TTFTHistogram]
-		if n := a.Count - b.Count; ok && n > 0 {
-			out.EngineTTFT = reported(s.value((a.Sum-b.Sum)/n, "s", int(n), name))
-		}
-	}
+	out.EngineTTFT = reported(s.engineTTFT(before, after, name, uncounted))
 	s.clientView(p, out)
 	return out
+}
+
+// engineTTFT is the mean of what the engine's histogram gained over a wave.
+func (s *summarizer) engineTTFT(before, after *record.Page, name, reason string) Value {
+	if before == nil || after == nil {
+		return s.null("s", name, reason)
+	}
+	a, ok := after.Histograms[record.TTFTHistogram]
+	b := before.Histograms[record.TTFTHistogram]
+	switch n := a.Count - b.Count; {
+	case !ok:
+		return s.null("s", name, reason)
+	case n < 0:
+		return s.null("s", name, fmt.Sprintf("the engine's histogram went back, from %g first tokens to %g", b.Count, a.Count))
+	case n == 0:
+		return s.null("s", name, "the engine counted no first token")
+	default:
+		return s.value((a.Sum-b.Sum)/n, "s", int(n), name)
+	}
 }
 
 // clientView is the client's account of what the engine counts too: all
@@ -324,14 +382,19 @@ func (s *summarizer) clientView(p record.Population, out *EngineView) {
 }
 
 // watchGates hold a wave's two accounts against one another, and its GPUs
-// against the plan.
+// against the plan. What the plan wants held and nobody could look at counts
+// against the wave too: a gate that can't be checked is none.
 func (s *summarizer) watchGates(w record.Wave, out Wave, against, note func(string, ...any)) {
 	if out.Watched == nil {
 		return
 	}
 	gates := s.plan.Gates.Watch
 	if e := out.Watched.Engine; e != nil {
-		s.accounts(e, out.Counts.Failed, against, note)
+		if *s.plan.Arm(w.Arm).Engine.Metrics == "" {
+			note("telemetry: %s has no metrics page by the plan, so its account is not held against the client's", w.Arm)
+		} else {
+			s.accounts(e, out.Counts.Failed, against, note)
+		}
 	}
 	by := func(rule string) func(string, ...any) {
 		if rule == "invalid" {
@@ -339,12 +402,30 @@ func (s *summarizer) watchGates(w record.Wave, out Wave, against, note func(stri
 		}
 		return note
 	}
-	for _, g := range out.Watched.GPUs {
-		if len(g.Slowed) > 0 {
-			by(gates.Throttled)("throttled: GPU %d ran slower than it can, for %v", g.Device, g.Slowed)
+	// A wave that lies between two looks is one that the plan's own rate misses.
+	unchecked := func(gate, rule string, device int, reason string) {
+		say := by(rule)
+		if reason == noLook {
+			say = note
 		}
-		if n := g.Others.Value; n != nil && *n > 0 {
-			by(gates.SharedGPU)("shared_gpu: up to %.0f processes that are not the server's were on GPU %d: end them, or run elsewhere", *n, g.Device)
+		say("%s was not checked on GPU %d: %s", gate, device, reason)
+	}
+	for _, g := range out.Watched.GPUs {
+		switch {
+		case len(g.Slowed) > 0:
+			by(gates.Throttled)("throttled: GPU %d ran slower than it can, for %v", g.Device, g.Slowed)
+		case g.Slowed == nil:
+			unchecked("throttled", gates.Throttled, g.Device, g.SlowedReason)
+		}
+		switch others, unknown := g.Others.Value, g.Unknown.Value; {
+		case others == nil:
+			unchecked("shared_gpu", gates.SharedGPU, g.Device, g.Others.Reason)
+		case *others > 0:
+			by(gates.SharedGPU)("shared_gpu: up to %.0f processes that are not the server's were on GPU %d: end them, or run elsewhere", *others, g.Device)
+		case unknown == nil:
+			unchecked("shared_gpu", gates.SharedGPU, g.Device, g.Unknown.Reason)
+		case *unknown > 0:
+			unchecked("shared_gpu", gates.SharedGPU, g.Device, fmt.Sprintf("up to %.0f processes on it are nobody's that this machine can tell", *unknown))
 		}
 		if g.Failed > 0 {
 			note("telemetry: %d looks at GPU %d failed", g.Failed, g.Device)
@@ -365,16 +446,22 @@ func (s *summarizer) whyNoGPU(lifecycle int) string {
 }
 
 // accounts hold the client's mean TTFT and token count against the engine's.
-// Where attempts failed, the engine may have counted tokens that nobody was
-// sent, and the two counts are of different things.
+// Where attempts failed, the engine may have done work for them of which the
+// client saw nothing: then the two are of different things, which is no fault.
 func (s *summarizer) accounts(e *EngineView, failed int, against, note func(string, ...any)) {
 	gates := s.plan.Gates.Watch
+	unchecked := against
+	if failed > 0 {
+		unchecked = note
+	}
 	if limit := gates.EngineTTFT; limit > 0 {
 		switch engine, client := e.EngineTTFT, e.ClientTTFT; {
 		case engine.Value == nil || client.Value == nil:
-			note("engine_ttft was not checked: %s", cmp.Or(engine.Reason, client.Reason))
+			unchecked("engine_ttft was not checked: %s", cmp.Or(engine.Reason, client.Reason))
+		case e.Busy:
+			unchecked("engine_ttft was not checked: the engine was still at work when its page was read")
 		case engine.N != client.N:
-			note("engine_ttft was not checked: the engine saw the first tokens of %d requests, the client of %d", engine.N, client.N)
+			unchecked("engine_ttft was not checked: the engine saw the first tokens of %d requests, the client of %d", engine.N, client.N)
 		case math.Abs(*engine.Value-*client.Value) > s.seconds(float64(limit.D())):
 			against("engine_ttft: the mean TTFT is %.6g s by the client and %.6g s by the engine, the plan allows a difference of %s", *client.Value, *engine.Value, limit)
 		}
@@ -382,9 +469,11 @@ func (s *summarizer) accounts(e *EngineView, failed int, against, note func(stri
 	if limit := gates.EngineTokens; limit != nil {
 		switch engine, client := e.EngineTokens, e.ClientTokens; {
 		case engine.Value == nil || client.Value == nil:
-			note("engine_tokens was not checked: %s", cmp.Or(engine.Reason, client.Reason))
+			unchecked("engine_tokens was not checked: %s", cmp.Or(engine.Reason, client.Reason))
 		case failed > 0:
 			note("engine_tokens was not checked: %d attempts failed, for which the engine may have counted tokens that nobody was sent", failed)
+		case e.Busy:
+			unchecked("engine_tokens was not checked: the engine was still at work when its page was read")
 		case math.Abs(*engine.Value-*client.Value) > float64(limit.Share()*(*client.Value)):
 			against("engine_tokens: the client counted %.0f output tokens and the engine %.0f, the plan allows a difference of %s", *client.Value, *engine.Value, limit)
 		}

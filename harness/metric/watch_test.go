@@ -45,6 +45,14 @@ func TestWhatWasSeenBesideAWave(t *testing.T) {
 	}
 }
 
+// erase takes a quantity out of a GPU's looks.
+func erase(t *record.Telemetry, r record.Reading) {
+	for i := range t.Series[string(r)] {
+		t.Series[string(r)][i] = nil
+	}
+	t.Nulls[string(r)] = "not supported"
+}
+
 func TestTheGatesOnWhatWasSeen(t *testing.T) {
 	for name, c := range map[string]struct {
 		gates   string
@@ -61,18 +69,39 @@ func TestTheGatesOnWhatWasSeen(t *testing.T) {
 			h := r.EngineMetrics[1].After.Histograms[record.TTFTHistogram]
 			h.Count++
 			r.EngineMetrics[1].After.Histograms[record.TTFTHistogram] = h
-		}, "", "engine_ttft was not checked: the engine saw the first tokens of"},
+		}, "engine_ttft was not checked: the engine saw the first tokens of", ""},
 		"an engine that counted other tokens": {"engine_tokens: 1%", func(r *record.Run) { r.EngineMetrics[1].After.Values[record.Generated]++ },
 			"engine_tokens: the client counted", ""},
 		"a page that is missing": {"engine_tokens: 1%", func(r *record.Run) {
 			r.EngineMetrics[1].After, r.EngineMetrics[1].Nulls["after"] = nil, "/metrics answered 404"
-		}, "", "engine_tokens was not checked: /metrics answered 404"},
+		}, "engine_tokens was not checked: /metrics answered 404", ""},
+		"a counter that went back": {"engine_tokens: 1%", func(r *record.Run) { r.EngineMetrics[1].Before.Values[record.Generated] = 1e9 },
+			"engine_tokens was not checked: the engine's counter went back, from 1e+09 to", ""},
+		"a counter that appeared": {"engine_tokens: 1%", func(r *record.Run) { delete(r.EngineMetrics[1].Before.Values, record.Generated) },
+			"engine_tokens was not checked: the engine's page did not have it before the wave", ""},
+		"an engine still at work": {"engine_tokens: 1%", func(r *record.Run) { r.EngineMetrics[1].After.Idle = new(bool) },
+			"engine_tokens was not checked: the engine was still at work when its page was read", ""},
 		"a GPU that is too hot, reported": {"throttled: report", func(r *record.Run) { *r.Telemetry[1].Series["throttle_reasons"][3] = 0x40 },
 			"", "throttled: GPU 0 ran slower than it can, for [hw_thermal_slowdown]"},
 		"a GPU that is too hot": {"throttled: invalid", func(r *record.Run) { *r.Telemetry[1].Series["throttle_reasons"][3] = 0x40 | 1 },
 			"throttled: GPU 0 ran slower than it can, for [hw_thermal_slowdown]", ""},
 		"a GPU that idles":     {"throttled: invalid", func(r *record.Run) { *r.Telemetry[1].Series["throttle_reasons"][3] = 1 }, "", ""},
 		"heat before the wave": {"throttled: invalid", func(r *record.Run) { *r.Telemetry[1].Series["throttle_reasons"][0] = 0x40 }, "", ""},
+		"a GPU that does not say why it is slow": {"throttled: invalid", func(r *record.Run) { erase(&r.Telemetry[1], record.Throttle) },
+			"throttled was not checked on GPU 0: not supported", ""},
+		"the same, reported": {"throttled: report", func(r *record.Run) { erase(&r.Telemetry[1], record.Throttle) },
+			"", "throttled was not checked on GPU 0: not supported"},
+		"nobody's process": {"shared_gpu: invalid", func(r *record.Run) { *r.Telemetry[1].Series["unknown_processes"][3] = 1 },
+			"shared_gpu was not checked on GPU 0: up to 1 processes on it are nobody's that this machine can tell", ""},
+		"processes that can't be listed": {"shared_gpu: invalid", func(r *record.Run) { erase(&r.Telemetry[1], record.OtherProcesses) },
+			"shared_gpu was not checked on GPU 0: not supported", ""},
+		"a wave between two looks": {"shared_gpu: invalid, throttled: invalid", func(r *record.Run) {
+			t := &r.Telemetry[1]
+			t.At, t.Took = t.At[:1], t.Took[:1]
+			for name := range t.Series {
+				t.Series[name] = t.Series[name][:1]
+			}
+		}, "", "shared_gpu was not checked on GPU 0: no look fell into the wave"},
 		"somebody else": {"shared_gpu: invalid", func(r *record.Run) { *r.Telemetry[1].Series["other_processes"][3] = 2 },
 			"shared_gpu: up to 2 processes that are not the server's were on GPU 0", ""},
 		"a GPU that was lost": {"shared_gpu: invalid", func(r *record.Run) {

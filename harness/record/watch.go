@@ -64,7 +64,10 @@ type EngineMetrics struct {
 
 // Page is one look at an engine's metrics, as far as they are kept.
 type Page struct {
-	At         int64                `json:"at_ns"`
+	At int64 `json:"at_ns"`
+	// Idle is whether it said that nothing runs or waits; null where it does
+	// not say.
+	Idle       *bool                `json:"idle,omitempty"`
 	Values     map[string]float64   `json:"values"` // gauges and counters, added over their labels
 	Histograms map[string]Histogram `json:"histograms"`
 }

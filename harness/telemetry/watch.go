@@ -222,8 +222,8 @@ func (w *Watch) lookAtEngine() {
 const calm = time.Second
 
 // Page reads the engine's page now. Where idle is set it is read until it says
-// that nothing runs or waits, for a second at most. It is nil, with the reason,
-// where there is none.
+// that nothing runs or waits, for a second at most; the page says whether it did.
+// It is nil, with the reason, where there is none.
 func (w *Watch) Page(ctx context.Context, idle bool) (*record.Page, string) {
 	w.mu.Lock()
 	scraper := w.scraper
@@ -239,8 +239,9 @@ func (w *Watch) Page(ctx context.Context, idle bool) (*record.Page, string) {
 		if err != nil {
 			return nil, err.Error()
 		}
-		page.At = at
-		if !idle || page.Values[record.Running]+page.Values[record.Waiting] == 0 || time.Now().After(until) {
+		page.At, page.Idle = at, idleBy(page)
+		// A page that doesn't say is not read again: it never will.
+		if !idle || page.Idle == nil || *page.Idle || time.Now().After(until) {
 			return &page, ""
 		}
 		select {
@@ -249,6 +250,17 @@ func (w *Watch) Page(ctx context.Context, idle bool) (*record.Page, string) {
 		case <-time.After(20 * time.Millisecond): // between two looks at a server that is still at work
 		}
 	}
+}
+
+// idleBy is whether a page says that nothing runs or waits; nil: it does not.
+func idleBy(page record.Page) *bool {
+	running, ok := page.Values[record.Running]
+	waiting, has := page.Values[record.Waiting]
+	if !ok || !has {
+		return nil
+	}
+	idle := running+waiting == 0
+	return &idle
 }
 
 // Cut hands out what was seen since the last cut, one line for each GPU and, if

@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -166,9 +167,12 @@ func TestWatchFollowsAnEnginesPage(t *testing.T) {
 	}
 	w.Follow(telemetry.NewScraper(server.URL))
 	g.Eventually(asked.Load).Should(BeNumerically(">", 2))
+	page, _ := w.Page(context.Background(), false)
+	g.Expect(*page.Idle).To(BeFalse())
 	busyUntil.Store(asked.Load() + 5) // the server gets idle while it is waited for
 	page, why := w.Page(context.Background(), true)
 	g.Expect(why).To(BeEmpty())
+	g.Expect(*page.Idle).To(BeTrue())
 	g.Expect(page.Values).To(HaveKeyWithValue(record.Running, 0.0), "it waited until the engine was idle")
 	w.Close()
 	_, engine := w.Cut()
@@ -177,6 +181,23 @@ func TestWatchFollowsAnEnginesPage(t *testing.T) {
 	for name, values := range engine.Series {
 		g.Expect(values).To(HaveLen(len(engine.At)), name)
 	}
+}
+
+func TestAPageWithoutGaugesSaysNothingOfIdleness(t *testing.T) {
+	g := NewWithT(t)
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = io.WriteString(w, "# TYPE vllm:generation_tokens_total counter\nvllm:generation_tokens_total 7\n")
+	}))
+	t.Cleanup(server.Close)
+	w := telemetry.Begin(telemetry.Config{Clock: clock.Start(), Engine: time.Hour})
+	t.Cleanup(w.Close)
+	w.Follow(telemetry.NewScraper(server.URL))
+	page, why := w.Page(context.Background(), true)
+	g.Expect(why).To(BeEmpty())
+	g.Expect(page.Idle).To(BeNil())
+	g.Expect(asked.Load()).To(Equal(int64(1)), "it would never say")
 }
 
 func TestAPageThatIsNone(t *testing.T) {

@@ -7,10 +7,12 @@ import (
 	"assay/harness/record"
 )
 
-// WatchedPlan is the fixture's plan with a candidate on a GPU, everything
+// WatchedPlan is the fixture's plan with a candidate on a GPU, a
+// baseline without a metrics page, everything
 // looked at, and gates in YAML's flow style, such as "engine_tokens: 0%".
 func WatchedPlan(gates string) *plan.Plan {
 	return Plan(
+		"engine: {emulated: {parameters: t4-naive}}", `engine: {emulated: {parameters: t4-naive}, metrics: ""}`,
 		"engine: {emulated: {parameters: t4-vllm}}", "engine: {container: {image: vllm, gpus: all}}",
 		"claims:", "telemetry: {gpu: 100ms, engine: 1s}\ngates: {"+gates+"}\nclaims:",
 	)
@@ -68,7 +70,7 @@ func gpu(chain record.Chain, s record.Stretch, from, step int64) record.Telemetr
 				value = 300_000
 			case record.MemoryUsed:
 				value = 1<<30 + i
-			case record.OtherProcesses, record.Throttle:
+			case record.OtherProcesses, record.UnknownProcesses, record.OtherProcessMemory, record.Throttle:
 				value = 0
 			}
 			t.Series[string(reading)] = append(t.Series[string(reading)], &value)

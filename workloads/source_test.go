@@ -171,3 +171,11 @@ func FuzzLengths(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatIsLeftOutLaterIsCountedToo(t *testing.T) {
+	g := NewWithT(t)
+	entries, d := load(t, "mooncake.jsonl", workloads.Source{Kind: "mooncake"})
+	kept := d.Keep(entries, "longer than the context", func(e workloads.Entry) bool { return e.Input() <= 1200 })
+	accounted(t, kept, d)
+	g.Expect(d.String()).To(Equal("2 of 3 entries taken, 1 left out: longer than the context"))
+}

@@ -60,6 +60,10 @@ model: ## put SmolLM2-135M-Instruct where both servers mount it
 bench: ## what the load client costs, against a null server and against peers
 	go run ./bench
 
+.PHONY: bench-peers
+bench-peers: ## install those peers from the package index: minutes, several GB under .cache
+	./scripts/peers.sh
+
 .PHONY: calibrate
 calibrate: ## simulate what few pairs allow to infer, for the reports and docs/statistics.md
 	go run ./harness/crossing/calibrate

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,12 +49,4 @@ func startOn(n int, c *exec.Cmd) error {
 	}
 	defer func() { _ = unix.SchedSetaffinity(0, &all) }()
 	return c.Start()
-}
-
-// ownCore keeps a container on this process's core, as a child would be.
-func ownCore() []string {
-	if of := cores(); len(of) == 1 {
-		return []string{"--cpuset-cpus", strconv.Itoa(of[0])}
-	}
-	return nil
 }

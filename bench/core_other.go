@@ -16,6 +16,3 @@ func startOn(_ int, c *exec.Cmd) error {
 	c.Env = append(os.Environ(), "GOMAXPROCS=1")
 	return c.Start()
 }
-
-// ownCore does not hold a container to anything here.
-func ownCore() []string { return nil }

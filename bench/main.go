@@ -4,33 +4,45 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
 func main() {
-	role, address := "", ""
-	if len(os.Args) > 1 {
-		role = os.Args[1]
-	}
-	if len(os.Args) > 2 {
-		address = os.Args[2]
-	}
+	only := flag.String("only", "", "the cells to measure, by name and separated by commas: "+strings.Join(names(), ", ")+"; all of them by default")
+	ownOnly := flag.Bool("own", false, "leave the peers out")
+	flag.Parse()
+	role, arguments := flag.Arg(0), flag.Arg(1)
 	var err error
 	switch role {
 	case "null":
-		err = serveNull()
+		err = serveNull(arguments)
 	case "busy":
 		spin()
 	case "client":
-		measure(os.Stdout, "http://"+address)
+		measureItself(os.Stdout, "http://"+arguments)
+	case "ours", "plain":
+		var j job
+		if err = json.Unmarshal([]byte(arguments), &j); err != nil {
+			break
+		}
+		if role == "ours" {
+			err = runOurs(j)
+		} else {
+			err = runPlain(j)
+		}
 	default:
-		err = bench()
+		err = bench(os.Stdout, os.Stderr, *only, *ownOnly)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -38,37 +50,76 @@ func main() {
 	}
 }
 
-// bench starts the null server and the measuring client, each on a core of its
-// own.
-func bench() error {
-	server, out, err := start(0, "null")
+// bench makes every measurement and prints the tables to one writer, what is
+// under way to another.
+func bench(to, progress io.Writer, only string, ownOnly bool) error {
+	wanted, err := choose(only)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	m := &matrix{contenders: contenders(ownOnly), runs: map[string]map[string][]measurement{}, progress: progress}
+	fmt.Fprintf(to, "%s, %d cores, load average %s. %s. Median of %d rounds, the clients taking turns, and the range; × is the multiple of the plain client's in the same round.\n",
+		runtime.Version(), runtime.NumCPU(), loadAverage(), placement(), rounds)
+	m.measure(ctx, startUp)
+	m.printStart(to)
+	for _, c := range cells {
+		if !wanted[c.name] {
+			continue
+		}
+		m.measure(ctx, c)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		m.print(to, c)
+	}
+	heading(to, "Targets of this client", "what", "this client", "beside it, same run", "target", "")
+	if wanted[itselfName] {
+		if err := itself(to); err != nil {
+			return err
+		}
+	}
+	rows := m.targets()
+	if wanted[many.name] {
+		rows = append(rows, manyStreams(ctx))
+	}
+	for _, r := range rows {
+		r.print(to)
+	}
+	return ctx.Err()
+}
+
+// itself has this client measured from inside its own process.
+func itself(to io.Writer) error {
+	server, out, err := start(0, "null", "")
 	if err != nil {
 		return err
 	}
 	defer server.stop()
-	address, err := bufio.NewReader(out).ReadString('\n')
+	addresses, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("the null server did not say its address: %w", err)
 	}
-	fmt.Printf("%s, %d cores%s. %s. Median of %d rounds.\n\n", runtime.Version(), runtime.NumCPU(), loadAverage(), placement(), rounds)
-	client, table, err := start(1, "client", strings.TrimSpace(address))
+	client, rows, err := start(1, "client", strings.Fields(addresses)[0])
 	if err != nil {
 		return err
 	}
 	defer client.stop()
-	if _, err := io.Copy(os.Stdout, table); err != nil {
+	if _, err := io.Copy(to, rows); err != nil {
 		return err
 	}
 	return client.Wait()
 }
 
-// loadAverage is how busy the machine is besides, where the system says it.
+// loadAverage is how busy the machine is over the last minute, where the system
+// says it.
 func loadAverage() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
-		return ""
+		return "not known"
 	}
-	return ", load average " + strings.Fields(string(data))[0]
+	return strings.Fields(string(data))[0]
 }
 
 // child is this program in another role; it ends when its standard input does.
@@ -114,32 +165,13 @@ func exitWithParent() {
 	os.Exit(0)
 }
 
-// row is a line of the table.
-type row struct{ what, ours, beside, target, met string }
-
-func (r row) print(to io.Writer) {
-	fmt.Fprintf(to, "| %s | %s | %s | %s | %s |\n", r.what, r.ours, r.beside, r.target, r.met)
-}
-
-func met(ok bool) string {
-	if ok {
-		return "met"
-	}
-	return "not met"
-}
-
-// measure makes every measurement and prints the table.
-func measure(to io.Writer, url string) {
+// measureItself makes the measurements that need to see inside the client.
+func measureItself(to io.Writer, url string) {
 	b := &suite{url: url}
-	row{"what", "this client", "beside it, same run", "target", ""}.print(to)
-	row{"---", "---:", "---:", "---", "---"}.print(to)
-	b.arrivals(512, pace{tokens: 150, first: 50 * time.Millisecond, gap: 20 * time.Millisecond}, 200, 100).print(to)
+	b.arrivals(512, pace{Tokens: 150, First: firstToken, Gap: 20 * time.Millisecond}, 200, 100).print(to)
 	b.besideABusyOne(func() row {
-		return b.arrivals(512, pace{tokens: 150, first: 50 * time.Millisecond, gap: 20 * time.Millisecond}, 200, 100)
+		return b.arrivals(512, pace{Tokens: 150, First: firstToken, Gap: 20 * time.Millisecond}, 200, 100)
 	}).print(to)
-	b.arrivals(64, pace{tokens: 200, first: 50 * time.Millisecond, gap: 10 * time.Millisecond}, 100, 0).print(to)
-	b.memory(512, pace{tokens: 100, first: 50 * time.Millisecond, gap: 20 * time.Millisecond, hold: time.Second}).print(to)
-	b.fullSpeed(64, 2000, pace{tokens: 128}).print(to)
-	b.paced(64, pace{tokens: 1000, first: 20 * time.Millisecond, gap: 1420 * time.Microsecond}).print(to)
-	b.peer(512, pace{tokens: 64, first: 50 * time.Millisecond, gap: 20 * time.Millisecond}).print(to)
+	b.arrivals(64, pace{Tokens: 200, First: firstToken, Gap: 10 * time.Millisecond}, 100, 0).print(to)
+	b.memory(512, pace{Tokens: 100, First: firstToken, Gap: 20 * time.Millisecond, Hold: time.Second}).print(to)
 }

@@ -6,51 +6,53 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
-	"strings"
-	"sync"
+	"time"
+
+	"assay/harness/client"
 )
 
-// plain is what most would write: net/http, bufio, encoding/json, connections
-// kept open. It makes requests, n at a time, and counts the tokens.
-func (b *suite) plain(n, requests int, p pace) int {
-	transport := &http.Transport{MaxIdleConnsPerHost: n}
+// runPlain makes a job with what most would write: net/http, bufio,
+// encoding/json, connections kept open, times taken as it reads, and no more
+// kept of a request than its TTFT and TPOT.
+func runPlain(j job) error {
+	transport := &http.Transport{MaxIdleConnsPerHost: j.Clients}
 	defer transport.CloseIdleConnections()
-	c := &http.Client{Transport: transport}
-	events := make([]int, n)
-	var all sync.WaitGroup
-	for slot := range n {
-		all.Go(func() {
-			for i := slot; i < requests; i += n {
-				events[slot] += plainRequest(c, b.url+p.path())
-			}
-		})
-	}
-	all.Wait()
-	total := 0
-	for _, e := range events {
-		total += e
-	}
-	return total
+	c, body := &http.Client{Transport: transport}, chat(j.Tokens).Body
+	ttft, tpot := make([]float64, j.Requests), make([]float64, j.Requests)
+	j.slots(func(i int, url string) {
+		began := time.Now()
+		first, last, tokens := plainRequest(c, url+client.ChatPath, body)
+		if tokens != j.Tokens {
+			check(fmt.Errorf("request %d brought %d events of %d", i+1, tokens, j.Tokens))
+		}
+		ttft[i] = float64(first.Sub(began)) / 1e6
+		tpot[i] = float64(last.Sub(first)) / 1e6 / float64(tokens-1)
+	})
+	a, b := timesOf(ttft), timesOf(tpot)
+	return report(reported{Completed: j.Requests, TTFT: &a, TPOT: &b})
 }
 
-func plainRequest(c *http.Client, url string) int {
-	const body = `{"model":"null","messages":[{"role":"user","content":"Hi"}],"max_tokens":128,"stream":true}`
-	response, err := c.Post(url, "application/json", strings.NewReader(body))
+// plainRequest says when the first and the last token had been read, and how
+// many there were.
+func plainRequest(c *http.Client, url string, body []byte) (first, last time.Time, tokens int) {
+	response, err := c.Post(url, "application/json", bytes.NewReader(body))
 	check(err)
 	defer response.Body.Close()
-	lines, events := bufio.NewReader(response.Body), 0
+	lines := bufio.NewReader(response.Body)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err == io.EOF {
-			return events
+			return first, last, tokens
 		}
 		check(err)
 		data, ok := bytes.CutPrefix(line, []byte("data: "))
 		if !ok || bytes.HasPrefix(data, []byte("[DONE]")) {
 			continue
 		}
+		now := time.Now()
 		var chunk struct {
 			Choices []struct {
 				Delta struct {
@@ -63,8 +65,12 @@ func plainRequest(c *http.Client, url string) int {
 			} `json:"usage"`
 		}
 		check(json.Unmarshal(data, &chunk))
-		if len(chunk.Choices) > 0 && chunk.Choices[0].Delta.Content != "" {
-			events++
+		if len(chunk.Choices) == 0 || chunk.Choices[0].Delta.Content == "" {
+			continue
 		}
+		if last = now; tokens == 0 {
+			first = now
+		}
+		tokens++
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"assay/harness/metric"
 )
@@ -21,7 +22,11 @@ func (f figures) format(verb string) string {
 		if v >= 1000 {
 			verb = "%.0f"
 		}
-		return fmt.Sprintf(verb, v)
+		text := fmt.Sprintf(verb, v)
+		if strings.Trim(text, "-0.") == "" {
+			return strings.TrimPrefix(text, "-")
+		}
+		return text
 	}
 	least, median, most := show(slices.Min(f)), show(f.median()), show(slices.Max(f))
 	if least == most {

@@ -90,7 +90,7 @@ func (m *matrix) beside(cell, who string, quantity func(m measurement) float64, 
 	base, ok := m.whole(cell, plainName)
 	switch {
 	case who == plainName || !ok:
-		return of(runs, quantity).String() + " " + unit
+		return strings.TrimSpace(of(runs, quantity).String() + " " + unit)
 	default:
 		return of(runs, quantity).over(of(base, plain)).String() + "×"
 	}

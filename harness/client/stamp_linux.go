@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -23,7 +24,12 @@ type stampedConn struct {
 	kernel int64 // receive time of the last read, ns since the Unix epoch; 0: none came with it
 	oob    [128]byte
 	read   func(fd uintptr) bool // bound once: a closure a read would be garbage a read
+	closed atomic.Bool
 }
+
+// stamping is how many connections are open that were seen to be stamped. The
+// kernel stamps for the whole host as long as one socket asks for it.
+var stamping atomic.Int64
 
 // stamp asks the socket for software receive timestamps (SO_TIMESTAMPING,
 // Documentation/networking/timestamping.rst in the kernel's source).
@@ -39,12 +45,25 @@ func stamp(c *net.TCPConn) (stamper, error) {
 	if err = errors.Join(err, setErr); err != nil {
 		return nil, err
 	}
-	if err := awaitStamps(); err != nil {
-		return nil, err
+	// Beside a connection that is stamped there is nothing to wait for: this one
+	// has asked by now, so that stamping stays on when the other is closed.
+	if stamping.Load() == 0 {
+		if err := awaitStamps(); err != nil {
+			return nil, err
+		}
 	}
+	stamping.Add(1)
 	s := &stampedConn{TCPConn: c, raw: raw}
 	s.read = s.recvmsg
 	return s, nil
+}
+
+// Close closes the connection, which no longer keeps stamping on.
+func (s *stampedConn) Close() error {
+	if !s.closed.Swap(true) {
+		stamping.Add(-1) // before: nobody may count on it while it goes
+	}
+	return s.TCPConn.Close()
 }
 
 // awaitStamps returns once what is received is stamped. The kernel stamps

@@ -148,7 +148,7 @@ func both(runs []measurement, quantity func(measurement) times) string {
 // errors2 are the errors of two reported percentiles.
 func errors2(runs []measurement, said func(measurement) *times, truth func(measurement) times) string {
 	if slices.ContainsFunc(runs, func(r measurement) bool { return said(r) == nil }) {
-		return "not reported"
+		return "not found in what it wrote"
 	}
 	return both(runs, func(r measurement) times { return errorOf(*said(r), truth(r)) })
 }

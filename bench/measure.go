@@ -77,6 +77,7 @@ func run(ctx context.Context, c contender, j job, p pace) (m measurement) {
 		return m
 	}
 	m.truth = truthOf(log)
+	m.said.TTFT, m.said.TPOT = found(m.said.TTFT, m.truth.ttft), found(m.said.TPOT, m.truth.tpot)
 	_ = server.Wait()
 	m.server = maxResident(server.ProcessState)
 	switch {
@@ -86,6 +87,15 @@ func run(ctx context.Context, c contender, j job, p pace) (m measurement) {
 		m.err = fmt.Errorf("%d of %d requests were answered whole, and it says that it completed %d", m.truth.requests, j.Requests, m.said.Completed)
 	}
 	return m
+}
+
+// found is what a client reported, or nil where its answer lacks it: nothing
+// took exactly no time that the server waited for.
+func found(said *times, truth times) *times {
+	if said == nil || *said == (times{}) && truth.P50 > 0 {
+		return nil
+	}
+	return said
 }
 
 func runClient(ctx context.Context, c contender, j job) (m measurement) {

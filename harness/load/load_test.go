@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -129,6 +130,12 @@ func TestAWaveAccountsForEachOfItsRequests(t *testing.T) {
 	for _, r := range requests {
 		g.Expect(r.ScheduledAt).To(Equal(*w.ReleasedAt), "all are released at one moment")
 		g.Expect(metric.Broken(r)).To(BeEmpty())
+	}
+	g.Expect(w.Client.Busiest).To(BeNil(), "the wave was over within a second")
+	if runtime.GOOS == "linux" {
+		g.Expect(w.Client.Held.Files).To(BeNumerically(">=", 4), "its four connections were open at release")
+		g.Expect(w.Client.Held.Sockets).To(BeNumerically(">=", 4))
+		g.Expect(w.Client.Held.Files).To(BeNumerically("<", w.Client.Held.FilesLimit))
 	}
 	lag, ok := load.ReleaseLag(requests)
 	g.Expect(ok).To(BeTrue())

@@ -26,7 +26,7 @@ func (s Sequence) Release(ctx context.Context) (record.Wave, []record.Request) {
 	// attempt is converted by the readings around itself.
 	readings := make([]clock.Reading, len(s.Items)+1)
 	readings[0] = s.Clock.Read()
-	load := watchLoad()
+	load := watchLoad(nil)
 	releasedAt := s.Clock.Now()
 	scheduled := releasedAt
 	for i, item := range s.Items {

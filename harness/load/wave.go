@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -62,7 +61,7 @@ func (b Burst) Release(ctx context.Context) (record.Wave, []record.Request) {
 		})
 	}
 	ready.Wait()
-	load := watchLoad()
+	load := watchLoad(hold())
 	releasedAt = b.Clock.Now()
 	close(release)
 	ended.Wait()
@@ -214,29 +213,4 @@ func Probe(ctx context.Context, c *client.Client, target client.Target, model st
 		return errors.New(string(r.Outcome) + ": " + *r.Error)
 	}
 	return nil
-}
-
-// loadWatch is this process's own use of the machine over a wave.
-type loadWatch struct {
-	gc         debug.GCStats
-	cpu        int64
-	goroutines int
-}
-
-func watchLoad() *loadWatch {
-	w := &loadWatch{cpu: cpuTime(), goroutines: runtime.NumGoroutine()}
-	debug.ReadGCStats(&w.gc)
-	return w
-}
-
-func (w *loadWatch) facts() record.ClientLoad {
-	facts := record.ClientLoad{CPU: cpuTime() - w.cpu, Goroutines: w.goroutines}
-	var now debug.GCStats
-	debug.ReadGCStats(&now)
-	facts.GCPauses = now.NumGC - w.gc.NumGC
-	// The most recent pause comes first; the runtime keeps the last 256.
-	for i := range min(facts.GCPauses, int64(len(now.Pause))) {
-		facts.GCMax = max(facts.GCMax, int64(now.Pause[i]))
-	}
-	return facts
 }

@@ -437,7 +437,15 @@ func TestGates(t *testing.T) {
 		{"a burst that is none", func(run *record.Run) {
 			at := *run.Requests[5].SentAt + second
 			run.Requests[5].SentAt = &at
-		}, "release_lag: the last request was sent 1000.003 ms after the first, the plan allows 1s"},
+		}, "client_saturated: release_lag: the last request was sent 1000.003 ms after the first, the plan allows 1s"},
+		{"a client that has no file left", func(run *record.Run) {
+			run.Waves[0].Client.Held = &record.Held{Files: 1000, FilesLimit: 1024, Sockets: 5, Ports: 28232}
+		}, "client_saturated: open_files: 1000 of the 1024 files"},
+		{"a machine without a port left", func(run *record.Run) {
+			says := "dial tcp 127.0.0.1:8000: connect: cannot assign requested address"
+			run.Waves[0].Client.Held = &record.Held{Files: 10, FilesLimit: 1024, Sockets: 28230, Ports: 28232}
+			run.Requests[0].Error = &says
+		}, "client_saturated: ports: 1 attempts were not made, since this machine had none left (at release 10 of 1024 files were open, and 28230 TCP sockets for 28232 ports)"},
 		{"a backlog", func(run *record.Run) { yes := true; run.Waves[0].CarryOver = &yes }, "carry_over"},
 		{"a server that ignores its clients' leaving", func(run *record.Run) {
 			run.Waves[1].Settle.Abandoned, run.Waves[1].Settle.Generated = 1, n(500)

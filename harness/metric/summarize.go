@@ -356,8 +356,9 @@ func (s *summarizer) gates(w record.Wave, out Wave) Validity {
 		against("coalesced: %.1f %% of the events with a token came in a read with another one, the plan allows %s: the server sends tokens together, or this machine was too busy to tell them apart", *share*100, gates.Coalesced)
 	}
 	if lag := out.ReleaseLag.Value; lag != nil && *lag > gates.ReleaseLag.D().Seconds() {
-		against("release_lag: the last request was sent %.3f ms after the first, the plan allows %s", *lag*1e3, gates.ReleaseLag)
+		against("client_saturated: release_lag: the last request was sent %.3f ms after the first, the plan allows %s", *lag*1e3, gates.ReleaseLag)
 	}
+	s.saturation(w, against)
 	switch {
 	case w.Requests > 0: // on a fresh server, which nothing was sent to before
 	case w.CarryOver == nil:

@@ -133,6 +133,23 @@ func TestTheGatesOnWhatWasSeen(t *testing.T) {
 	}
 }
 
+func TestAClientWithoutAProcessorLeftIsSaturated(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.WatchedPlan("")
+	run := watchedRun(t, p, recordtest.Options{})
+	share := 0.97
+	for i := range run.Waves {
+		run.Waves[i].Client.Busiest = &share
+	}
+	for _, w := range metric.Summarize(p, run).Waves {
+		if w.Lifecycle == vllm {
+			g.Expect(w.Validity.Reasons).To(ConsistOf(ContainSubstring("client_saturated: cpu: the client used 97 % of the processors")))
+		} else {
+			g.Expect(w.Validity.Reasons).To(BeEmpty(), "an emulated server is part of this process")
+		}
+	}
+}
+
 func TestTokensOfFailedAttemptsAreHeldAgainstNobody(t *testing.T) {
 	g := NewWithT(t)
 	p := recordtest.WatchedPlan("engine_tokens: 0%")

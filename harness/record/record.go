@@ -172,6 +172,21 @@ type ClientLoad struct {
 	GCPauses   int64 `json:"gc_pauses"`  // stop-the-world pauses
 	GCMax      int64 `json:"gc_max_ns"`  // the longest of them, ns
 	Goroutines int   `json:"goroutines"` // at release
+	// Busiest is the largest share of the processors it may use (GOMAXPROCS)
+	// that this process used over a second of the wave; null in a shorter one.
+	// Servers that are emulated are part of this process.
+	Busiest *float64 `json:"busiest_cpu_share,omitempty"`
+	// Held is what was held at release, with a wave's connections open; null
+	// in a sequence, and where the system does not say.
+	Held *Held `json:"held,omitempty"`
+}
+
+// Held is what connections take of this process and of this machine.
+type Held struct {
+	Files      int    `json:"open_files"`
+	FilesLimit uint64 `json:"open_files_limit"`
+	Sockets    int    `json:"tcp_sockets"` // in use or waiting for late packets, of the whole network namespace
+	Ports      int    `json:"local_ports"` // that the system gives out to connections
 }
 
 // Wave is one burst, or one sequence: a line of waves.jsonl.

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"assay/harness/null"
 )
 
 // cell is one load that every contender makes.
 type cell struct {
 	name string
 	job  job
-	pace pace
+	pace null.Pace
 	// ownOnly leaves the peers out.
 	ownOnly bool
 }
@@ -19,21 +21,21 @@ type cell struct {
 const firstToken = 50 * time.Millisecond
 
 var (
-	startUp = cell{name: "start", job: job{Clients: 1, Requests: 1, Tokens: 16}, pace: pace{First: firstToken, Gap: 10 * time.Millisecond}}
-	spread  = cell{name: "spread", job: job{Clients: 512, Requests: 2048, Tokens: 64}, pace: pace{First: firstToken, Gap: 20 * time.Millisecond, Spread: 0.5}}
+	startUp = cell{name: "start", job: job{Clients: 1, Requests: 1, Tokens: 16}, pace: null.Pace{First: firstToken, Gap: 10 * time.Millisecond}}
+	spread  = cell{name: "spread", job: job{Clients: 512, Requests: 2048, Tokens: 64}, pace: null.Pace{First: firstToken, Gap: 20 * time.Millisecond, Spread: 0.5}}
 	cells   = []cell{
-		{name: "steady", job: job{Clients: 64, Requests: 512, Tokens: 128}, pace: pace{First: firstToken, Gap: 10 * time.Millisecond}},
-		{name: "waves", job: job{Clients: 512, Requests: 2048, Tokens: 64}, pace: pace{First: firstToken, Gap: 20 * time.Millisecond}},
+		{name: "steady", job: job{Clients: 64, Requests: 512, Tokens: 128}, pace: null.Pace{First: firstToken, Gap: 10 * time.Millisecond}},
+		{name: "waves", job: job{Clients: 512, Requests: 2048, Tokens: 64}, pace: null.Pace{First: firstToken, Gap: 20 * time.Millisecond}},
 		spread,
 		{name: "full speed", job: job{Clients: 64, Requests: 2000, Tokens: 128}},
-		{name: "fast", job: job{Clients: 64, Requests: 64, Tokens: 1000}, pace: pace{First: firstToken, Gap: 1420 * time.Microsecond}, ownOnly: true},
+		{name: "fast", job: job{Clients: 64, Requests: 64, Tokens: 1000}, pace: null.Pace{First: firstToken, Gap: 1420 * time.Microsecond}, ownOnly: true},
 	}
 	// many is for this client alone: streams that each bring an event a second.
-	many = cell{name: "many", job: job{Clients: 10_000, Requests: 10_000, Tokens: 20, Ramp: time.Second, Stamped: true}, pace: pace{First: firstToken, Gap: time.Second, Stamped: true}}
+	many = cell{name: "many", job: job{Clients: 10_000, Requests: 10_000, Tokens: 20, Ramp: time.Second, Stamped: true}, pace: null.Pace{First: firstToken, Gap: time.Second, Stamped: true}}
 )
 
 // paced is the cell's pace with its number of tokens.
-func (c cell) paced() pace {
+func (c cell) paced() null.Pace {
 	p := c.pace
 	p.Tokens = c.job.Tokens
 	return p

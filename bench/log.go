@@ -1,38 +1,9 @@
 package main
 
 import (
-	"sync"
-
 	"assay/harness/metric"
+	"assay/harness/null"
 )
-
-// served is one answered request, in ns since the Unix epoch. Received is when
-// the request had reached this host; where the system does not say that, when
-// the server read it. First and Last are just before the first and the last
-// token were written.
-type served struct {
-	Received, First, Last int64
-	Tokens                int
-}
-
-// serverLog is what a null server knows of its requests: what a client should
-// have reported.
-type serverLog struct {
-	lock    sync.Mutex
-	entries []served
-}
-
-func (l *serverLog) add(s served) {
-	l.lock.Lock()
-	l.entries = append(l.entries, s)
-	l.lock.Unlock()
-}
-
-func (l *serverLog) answered() []served {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	return l.entries
-}
 
 // times are two percentiles in ms.
 type times struct{ P50, P99 float64 }
@@ -50,7 +21,7 @@ type truth struct {
 	inFlight   float64 // requests, on average over that time
 }
 
-func truthOf(log []served) truth {
+func truthOf(log []null.Served) truth {
 	t := truth{requests: len(log)}
 	if t.requests == 0 {
 		return t

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"assay/harness/null"
 )
 
 func main() {
@@ -168,10 +170,10 @@ func exitWithParent() {
 // measureItself makes the measurements that need to see inside the client.
 func measureItself(to io.Writer, url string) {
 	b := &suite{url: url}
-	b.arrivals(512, pace{Tokens: 150, First: firstToken, Gap: 20 * time.Millisecond}, 200, 100).print(to)
+	b.arrivals(512, null.Pace{Tokens: 150, First: firstToken, Gap: 20 * time.Millisecond}, 200, 100).print(to)
 	b.besideABusyOne(func() row {
-		return b.arrivals(512, pace{Tokens: 150, First: firstToken, Gap: 20 * time.Millisecond}, 200, 100)
+		return b.arrivals(512, null.Pace{Tokens: 150, First: firstToken, Gap: 20 * time.Millisecond}, 200, 100)
 	}).print(to)
-	b.arrivals(64, pace{Tokens: 200, First: firstToken, Gap: 10 * time.Millisecond}, 100, 0).print(to)
-	b.memory(512, pace{Tokens: 100, First: firstToken, Gap: 20 * time.Millisecond, Hold: time.Second}).print(to)
+	b.arrivals(64, null.Pace{Tokens: 200, First: firstToken, Gap: 10 * time.Millisecond}, 100, 0).print(to)
+	b.memory(512, null.Pace{Tokens: 100, First: firstToken, Gap: 20 * time.Millisecond, Hold: time.Second}).print(to)
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"assay/harness/null"
 )
 
 // longest is how long one run of one client may take.
@@ -40,7 +42,7 @@ func (m measurement) perMillion(less time.Duration) float64 {
 
 // run starts a fresh null server on one core and a client on another, and
 // measures the client.
-func run(ctx context.Context, c contender, j job, p pace) (m measurement) {
+func run(ctx context.Context, c contender, j job, p null.Pace) (m measurement) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "assay-bench-")
@@ -71,7 +73,7 @@ func run(ctx context.Context, c contender, j job, p pace) (m measurement) {
 	}
 	// The server says what it did once its standard input has closed.
 	_ = server.hold.Close()
-	var log []served
+	var log []null.Served
 	if err := json.NewDecoder(lines).Decode(&log); err != nil && !errors.Is(err, io.EOF) {
 		m.err = fmt.Errorf("the null server's log: %w", err)
 		return m

@@ -14,6 +14,7 @@ import (
 	"assay/harness/client"
 	"assay/harness/clock"
 	"assay/harness/metric"
+	"assay/harness/null"
 	"assay/harness/record"
 )
 
@@ -37,9 +38,9 @@ type setup struct {
 	before  clock.Reading
 }
 
-func (b *suite) setup(p pace) setup {
+func (b *suite) setup(p null.Pace) setup {
 	clk := clock.Start()
-	return setup{client.New(), client.Target{BaseURL: b.url, Path: p.path()}, chat(p.Tokens), clk, clk.Read()}
+	return setup{client.New(), client.Target{BaseURL: b.url, Path: p.Path()}, chat(p.Tokens), clk, clk.Read()}
 }
 
 func (s setup) dial() *client.Conn { return s.client.Dial(context.Background(), s.target) }
@@ -103,7 +104,7 @@ func errorsOf(raws []*client.Raw, conv clock.Conversion, times *clock.Conversion
 
 // arrivals compares the kernel's times with user space's for the same reads.
 // most is the target at p99 in µs, times how much smaller it has to be.
-func (b *suite) arrivals(n int, p pace, most, times float64) row {
+func (b *suite) arrivals(n int, p null.Pace, most, times float64) row {
 	var k50, k99, u50, u99, ratio []float64
 	for range rounds {
 		s := b.setup(p)
@@ -139,7 +140,7 @@ func (b *suite) besideABusyOne(measure func() row) row {
 
 // memory is what a stream holds beyond the bytes that it received, once its
 // tokens have come and before it ends.
-func (b *suite) memory(n int, p pace) row {
+func (b *suite) memory(n int, p null.Pace) row {
 	inUse := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -156,7 +157,7 @@ func (b *suite) memory(n int, p pace) row {
 		})
 		received := int64(0)
 		for _, raw := range raws {
-			received += raw.Received() - int64(len(nullEnd(p.Tokens)))
+			received += raw.Received() - int64(null.EndSize(p.Tokens))
 		}
 		each = append(each, float64(inside-before-received)/float64(n)/1024)
 	}

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -372,9 +373,12 @@ func where(b Bundle) []string {
 	lines := []string{
 		fmt.Sprintf("Processor: %s, %s cores; kernel %s; clock source %s; %s; project revision %s.",
 			show("cpu_model"), show("cpu_count"), show("kernel"), show("clock_source"), show("go_version"), show("revision")),
+	}
+	lines = append(lines, provedClient(facts["client_proof"])...)
+	lines = append(lines,
 		fmt.Sprintf("Plan %s, schedule %s.", b.Summary.PlanSHA256, b.Summary.ScheduleSHA256),
 		fmt.Sprintf("Model: %s, revision %s.", b.Plan.Model.Name, b.Plan.Model.Revision),
-	}
+	)
 	for _, l := range b.Run.Lifecycles {
 		if l.Status == "not_selected" {
 			continue
@@ -394,6 +398,33 @@ func where(b Bundle) []string {
 		lines = append(lines, fmt.Sprintf("Lifecycle %d: %s, %s; a client that leaves: %s.", l.Number, l.Arm, kind, disconnect(arm)))
 	}
 	return lines
+}
+
+// provedClient is what the client showed before the first lifecycle; nothing
+// where it was not asked to.
+func provedClient(f record.Fact) []string {
+	if f.Value == nil {
+		if f.Reason == "" {
+			return nil
+		}
+		return []string{"The client did not prove itself: " + f.Reason + "."}
+	}
+	// What was read from a file is a map by now.
+	var p record.ClientProof
+	data, err := json.Marshal(f.Value)
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil {
+		return []string{"The client's proof can't be read: " + err.Error() + "."}
+	}
+	us := func(ns int64) string { return fmt.Sprintf("%.0f µs", float64(ns)/1e3) }
+	line := fmt.Sprintf("The client, before the first lifecycle, with %d streams from a server that computes nothing: arrivals were off by %s at p50 and %s at p99, reads came up to %s late at p99",
+		p.Streams, us(p.ArrivalErrorP50), us(p.ArrivalErrorP99), us(p.ClientLagP99))
+	if p.Busiest != nil {
+		line += fmt.Sprintf("; it used %.0f %% of its processors at most over a second, that server included", float64(*p.Busiest*100))
+	}
+	return []string{line + "."}
 }
 
 func disconnect(a *plan.Arm) string {

@@ -628,3 +628,25 @@ func FuzzParseSums(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatTheClientShowedBeforehandIsInTheReport(t *testing.T) {
+	share := 0.4
+	proof := record.ClientProof{Streams: 64, ArrivalErrorP50: 6_000, ArrivalErrorP99: 56_000, ClientLagP99: 1_700_000, Busiest: &share}
+	data, err := json.Marshal(proof)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	var read any
+	NewWithT(t).Expect(json.Unmarshal(data, &read)).To(Succeed())
+	for _, c := range []struct {
+		fact record.Fact
+		says string
+	}{
+		{record.Fact{Value: proof}, "with 64 streams from a server that computes nothing: arrivals were off by 6 µs at p50 and 56 µs at p99, reads came up to 1700 µs late at p99; it used 40 % of its processors"},
+		{record.Fact{Value: read}, "arrivals were off by 6 µs at p50 and 56 µs at p99"},
+		{record.Fact{Reason: "2 of 64 streams did not come whole"}, "The client did not prove itself: 2 of 64 streams did not come whole."},
+	} {
+		p := recordtest.Plan()
+		run := recordtest.Run(p, recordtest.Options{})
+		run.Environment.Facts = map[string]record.Fact{"client_proof": c.fact}
+		NewWithT(t).Expect(reports.Markdown(reports.Derive(p, run))).To(ContainSubstring(c.says))
+	}
+}

@@ -7,9 +7,9 @@ import (
 	"assay/harness/record"
 )
 
-// nearlyAll is the share of what a machine has from which on a client is
+// Saturated is the share of what a machine has from which on a client is
 // saturated: what is left is used up by what nobody counts.
-const nearlyAll = 0.95
+const Saturated = 0.95
 
 // exhausted are the system's own words (strerror(3) for EMFILE, ENFILE and
 // EADDRNOTAVAIL) for an attempt that this machine could not make, and what to
@@ -24,14 +24,14 @@ var exhausted = []struct{ says, what, remedy string }{
 // so part of this process.
 func (s *summarizer) saturation(w record.Wave, against func(string, ...any)) {
 	c := w.Client
-	if c != nil && c.Busiest != nil && *c.Busiest >= nearlyAll && s.plan.Arm(w.Arm).Engine.Emulated == nil {
+	if c != nil && c.Busiest != nil && *c.Busiest >= Saturated && s.plan.Arm(w.Arm).Engine.Emulated == nil {
 		against("client_saturated: cpu: the client used %.0f %% of the processors it may use over a second: give it more, or ask for less", *c.Busiest*100)
 	}
 	held := ""
 	if c != nil && c.Held != nil {
 		h := c.Held
 		held = fmt.Sprintf(" (at release %d of %d files were open, and %d TCP sockets for %d ports)", h.Files, h.FilesLimit, h.Sockets, h.Ports)
-		if float64(h.Files) >= nearlyAll*float64(h.FilesLimit) {
+		if float64(h.Files) >= Saturated*float64(h.FilesLimit) {
 			against("client_saturated: open_files: %d of the %d files that the client may open were open at release: %s", h.Files, h.FilesLimit, exhausted[0].remedy)
 		}
 	}

@@ -254,6 +254,25 @@ type Fact struct {
 	Reason     string     `json:"reason,omitempty"`
 }
 
+// ClientProof is what the client did against a server that computes nothing.
+type ClientProof struct {
+	Streams int `json:"streams"` // at once
+	Events  int `json:"events"`  // with a token
+	// The error of an arrival is the time at which the client says that an event
+	// came, minus the moment just before the server wrote it: the way through the
+	// kernel is in it, and so is a server that was held up between the two.
+	ArrivalErrorP50 int64 `json:"arrival_error_p50_ns"`
+	ArrivalErrorP99 int64 `json:"arrival_error_p99_ns"`
+	// ClientLagP99 is that of the client's reads, see KnownLag of package metric.
+	ClientLagP99 int64 `json:"client_lag_p99_ns"`
+	// Busiest is the largest share of the processors that this process may use
+	// that it used over a second: what is left is spare. The server is part of
+	// the process, so that the client's own share is smaller.
+	Busiest *float64 `json:"busiest_cpu_share"`
+	// Clock says whose times these are, the kernel's or the client's.
+	Clock Provenance `json:"clock"`
+}
+
 // Exit is how a server ended.
 type Exit struct {
 	Code      *int     `json:"code"`

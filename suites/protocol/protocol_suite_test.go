@@ -5,7 +5,9 @@ package protocol_test
 
 import (
 	"context"
+	"encoding/json"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -269,6 +271,22 @@ var _ = Describe("the protocol", Label("protocol"), func() {
 		b := run(ctx, func(p *plan.Plan) { p.Gates.ClientLag = plan.Duration(time.Nanosecond) })
 		Expect(b.Summary).NotTo(KeepTheProtocol())
 		Expect(b.Summary.Validity.Reasons).To(ContainElement(ContainSubstring("client_saturated")))
+	})
+
+	It("starts nothing with a client that is not worth what the plan asks for, and keeps what it showed", func(ctx SpecContext) {
+		p := small()
+		p.Gates.ClientLag = plan.Duration(time.Nanosecond)
+		r, err := suite.NewRun(p, "")
+		Expect(err).NotTo(HaveOccurred())
+		r.ProveClient()
+		Expect(r.Begin(ctx, filepath.Join(GinkgoT().TempDir(), "bundle"))).To(MatchError(ContainSubstring(
+			"client_saturated: with 4 streams from a server that computes nothing, the p99 of the arrivals' error is")))
+		Expect(r.Seal()).To(Succeed())
+		kept, err := os.ReadFile(filepath.Join(r.Dir(), record.EnvironmentFile))
+		Expect(err).NotTo(HaveOccurred())
+		var e record.Environment
+		Expect(json.Unmarshal(kept, &e)).To(Succeed())
+		Expect(e.Facts["client_proof"].Value).To(And(HaveKeyWithValue("streams", 4.0), HaveKeyWithValue("events", 400.0)))
 	})
 
 	It("keeps what was seen when the run is stopped, and says that it was", func(ctx SpecContext) {

@@ -62,6 +62,7 @@ func newExperiment(file, filter string) (*Experiment, error) {
 	if file, err = filepath.Abs(file); err != nil { // Ginkgo stands in the suite's folder
 		return nil, err
 	}
+	run.ProveClient()
 	e := &Experiment{Run: run, file: file}
 	for _, t := range p.Sweep.Tiers {
 		e.Tiers = append(e.Tiers, Tier{Clients: t, label: p.TierLabel(t)})

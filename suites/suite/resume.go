@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"assay/harness/environment"
 	"assay/harness/metric"
 	"assay/harness/plan"
 	"assay/harness/record"
@@ -109,8 +108,11 @@ func (r *Run) Remaining() []plan.Lifecycle {
 // reopen is what Begin does for a run that goes on.
 func (r *Run) reopen(ctx context.Context) error {
 	next := r.resumed
+	facts, err := r.facts(ctx)
+	if err != nil {
+		return err // before anything is touched: the next start may go on
+	}
 	r.dir = next.dir
-	var err error
 	if r.store, r.kept, err = record.Reopen(r.dir, r.frozen.SHA256, r.Plan.Schedule().SHA256()); err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func (r *Run) reopen(ctx context.Context) error {
 		r.started = max(r.started, l.Executed)
 	}
 	next.invocation.StartedAt = time.Now().UTC().Format(time.RFC3339Nano)
-	next.invocation.Facts = environment.Facts(ctx, r.root)
+	next.invocation.Facts = facts
 	r.kept.Environment.Invocations = append(r.kept.Environment.Invocations, next.invocation)
 	if r.kept.Environment, err = r.store.WriteEnvironment(r.kept.Environment); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"assay/harness/lifecycle"
 	"assay/harness/load"
 	"assay/harness/plan"
+	"assay/harness/proof"
 	"assay/harness/record"
 	"assay/harness/telemetry"
 	"assay/reports"
@@ -31,6 +33,7 @@ type Run struct {
 	root      string // the project's folder
 	selection string // the label filter
 	progress  *progress
+	proves    bool // the client proves itself before the first lifecycle
 
 	expanded *plan.Plan // with every ${VAR} expanded
 	name     string
@@ -77,6 +80,11 @@ func NewRun(p *plan.Plan, selection string) (*Run, error) {
 	}, nil
 }
 
+// ProveClient has the client prove itself on this machine when the run begins:
+// see package proof. A client that is not worth what the plan's gates ask for
+// starts nothing.
+func (r *Run) ProveClient() { r.proves = true }
+
 // Begin makes the bundle's directory; empty: out/<plan>-<UTC time> under the
 // project's folder.
 func (r *Run) Begin(ctx context.Context, dir string) error {
@@ -99,14 +107,32 @@ func (r *Run) Begin(ctx context.Context, dir string) error {
 	for name, value := range substitutions {
 		substitutions[name] = r.redact.Redact(value)
 	}
+	facts, unfit := r.facts(ctx)
 	if r.store, err = record.Create(r.dir, r.frozen.SHA256, r.Schedule.SHA256()); err != nil {
 		return err
 	}
 	r.kept.Environment, err = r.store.WriteEnvironment(record.Environment{
 		Run: r.name, StartedAt: now.Format(time.RFC3339Nano), Selection: r.selection,
-		Substitutions: substitutions, Facts: environment.Facts(ctx, r.root),
+		Substitutions: substitutions, Facts: facts,
 	})
-	return errors.Join(err, record.WriteFile(filepath.Join(r.dir, reports.PlanFile), r.frozen.Bytes))
+	return errors.Join(err, record.WriteFile(filepath.Join(r.dir, reports.PlanFile), r.frozen.Bytes), unfit)
+}
+
+// facts are this machine's, with what the client is worth on it. The error says
+// that it is not worth enough for the plan's gates; the facts hold all the same.
+func (r *Run) facts(ctx context.Context) (map[string]record.Fact, error) {
+	facts := environment.Facts(ctx, r.root)
+	if !r.proves {
+		return facts, nil
+	}
+	r.progress.lifecycle("the client proves itself against a server that computes nothing")
+	p, err := proof.Run(ctx, r.provable())
+	if err != nil {
+		facts["client_proof"] = record.Fact{Reason: err.Error()}
+		return facts, err
+	}
+	facts["client_proof"] = record.Fact{Value: p, Provenance: record.ClientObserved}
+	return facts, proof.Enough(p, r.Plan.Gates.ClientLag.D())
 }
 
 // Dir is the bundle's directory, empty before Begin.
@@ -160,6 +186,16 @@ func (r *Run) largestWave() int {
 	n := 1
 	for _, t := range r.Plan.Sweep.Tiers {
 		n = max(n, t)
+	}
+	return n
+}
+
+// provable is how many streams the client is proved with: the largest wave,
+// as far as this process may open files for both ends of its connections.
+func (r *Run) provable() int {
+	n := r.largestWave()
+	if limit, err := environment.FileDescriptors(); err == nil {
+		n = max(1, min(n, int(min(limit, math.MaxInt32))/2-64))
 	}
 	return n
 }

@@ -1,6 +1,6 @@
-//go:build unix && !linux
+//go:build !linux
 
-package main
+package null
 
 import (
 	"net"
@@ -17,7 +17,7 @@ type stamped struct {
 	conn *net.TCPConn
 }
 
-func newStamped(conn *net.TCPConn) *stamped { return &stamped{conn: conn} }
+func newStamped(conn *net.TCPConn) (*stamped, error) { return &stamped{conn: conn}, nil }
 
 func (s *stamped) Read(p []byte) (int, error) {
 	n, err := s.conn.Read(p)

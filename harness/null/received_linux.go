@@ -1,4 +1,4 @@
-package main
+package null
 
 import (
 	"io"
@@ -34,10 +34,9 @@ type stamped struct {
 	raw  syscall.RawConn
 }
 
-func newStamped(conn *net.TCPConn) *stamped {
+func newStamped(conn *net.TCPConn) (*stamped, error) {
 	raw, err := conn.SyscallConn()
-	check(err)
-	return &stamped{conn: conn, raw: raw}
+	return &stamped{conn: conn, raw: raw}, err
 }
 
 func (s *stamped) Read(p []byte) (int, error) {

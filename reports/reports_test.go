@@ -541,6 +541,30 @@ func TestSchemasRefuse(t *testing.T) {
 	NewWithT(t).Expect(err).To(HaveOccurred())
 }
 
+func TestTheSchemaTakesTheRestOfAnAnswerAndNothingEmpty(t *testing.T) {
+	schema, err := reports.Schema("request")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	data, err := os.ReadFile(filepath.Join(watched(t), record.RequestsFile))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	for _, test := range []struct {
+		fields string
+		fits   bool
+	}{
+		{`"reasoning_text":"hm","tool_calls":[{"name":"f","arguments":"{}"}]`, true},
+		{`"reasoning_text":""`, false},
+		{`"reasoning_text":null`, false},
+		{`"tool_calls":[]`, false},
+		{`"tool_calls":[{"name":"f"}]`, false},
+		{`"tool_calls":[{"name":"f","arguments":{}}]`, false},
+		{`"tool_calls":[{"name":"f","arguments":"","id":"1"}]`, false},
+	} {
+		var d any
+		NewWithT(t).Expect(json.Unmarshal(append([]byte("{"+test.fields+","), line[1:]...), &d)).To(Succeed())
+		NewWithT(t).Expect(schema.Validate(d) == nil).To(Equal(test.fits), test.fields)
+	}
+}
+
 func TestANullWithoutAReasonFitsNoSchema(t *testing.T) {
 	g := NewWithT(t)
 	dir := bundle(t, recordtest.Plan(), recordtest.Options{Selected: func(tier int) bool { return tier == 4 }})

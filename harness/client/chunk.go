@@ -14,7 +14,9 @@ import (
 // completion, or an error in place of either.
 type chunk struct {
 	text      []byte // in the order in which it stands in the event
-	carries   bool   // a non-empty text, reasoning text, tool-call argument or token id
+	reasoning []byte
+	calls     []callPart
+	carries   bool // a non-empty text, reasoning text, tool-call argument or token id
 	ids       []int
 	promptIDs *int // how many
 	finish    *string
@@ -34,9 +36,16 @@ type chunks struct {
 	buffer  bytes.Buffer
 	chunk   chunk
 	name    []byte
-	// reasoning is where the reasoning text of the delta under way stands in
-	// the chunk's text: some servers say it under two names.
-	reasoning [2]int
+	scratch []byte // a string that is decoded and not kept as it is
+	// thought is where the reasoning text of the choice under way begins in the
+	// chunk's: some servers say it under two names.
+	thought int
+}
+
+// callPart is what an event said of one tool call.
+type callPart struct {
+	index           *int // which call of the answer's; nil: it did not say
+	name, arguments string
 }
 
 // Servers' JSON is taken as leniently as encoding/json takes it: what is
@@ -52,7 +61,7 @@ func (r *chunks) read(data []byte) (*chunk, error) {
 	} else {
 		r.decoder.Reset(&r.buffer, lenient...)
 	}
-	r.chunk = chunk{text: r.chunk.text[:0], ids: r.chunk.ids[:0]}
+	r.chunk = chunk{text: r.chunk.text[:0], reasoning: r.chunk.reasoning[:0], calls: r.chunk.calls[:0], ids: r.chunk.ids[:0]}
 	if err := r.object("the event", r.top); err != nil {
 		return &chunk{}, err
 	}
@@ -66,7 +75,7 @@ func (r *chunks) top(name []byte) error {
 	switch string(name) {
 	case "choices":
 		return r.array("choices", func() error {
-			r.reasoning = [2]int{}
+			r.thought = len(r.chunk.reasoning)
 			return r.object("a choice", r.choice)
 		})
 	case "usage":
@@ -95,7 +104,7 @@ func (r *chunks) choice(name []byte) error {
 	case "delta":
 		return r.object("delta", r.delta)
 	case "text":
-		return r.text("text")
+		return r.text(&r.chunk.text, "text")
 	case "token_ids":
 		return r.array("token_ids", func() error {
 			id, err := r.integer("a token id")
@@ -105,12 +114,10 @@ func (r *chunks) choice(name []byte) error {
 			return err
 		})
 	case "finish_reason":
-		at := len(r.chunk.text)
-		_, err := r.appendText("finish_reason")
-		if reason := string(r.chunk.text[at:]); reason != "" {
+		reason, err := r.word("finish_reason")
+		if reason != "" {
 			r.chunk.finish = &reason
 		}
-		r.chunk.text = r.chunk.text[:at]
 		return err
 	}
 	return r.decoder.SkipValue()
@@ -119,39 +126,45 @@ func (r *chunks) choice(name []byte) error {
 func (r *chunks) delta(name []byte) error {
 	switch string(name) {
 	case "content", "refusal":
-		return r.text("content")
+		return r.text(&r.chunk.text, "content")
 	case "reasoning", "reasoning_content":
-		at := len(r.chunk.text)
-		if err := r.text("reasoning"); err != nil {
+		at := len(r.chunk.reasoning)
+		if err := r.text(&r.chunk.reasoning, "reasoning"); err != nil {
 			return err
 		}
-		said := r.chunk.text[r.reasoning[0]:r.reasoning[1]]
-		if len(said) > 0 && bytes.Equal(said, r.chunk.text[at:]) {
-			r.chunk.text = r.chunk.text[:at]
-			return nil
+		if bytes.Equal(r.chunk.reasoning[r.thought:at], r.chunk.reasoning[at:]) {
+			r.chunk.reasoning = r.chunk.reasoning[:at]
 		}
-		r.reasoning = [2]int{at, len(r.chunk.text)}
 		return nil
 	case "tool_calls":
 		return r.array("tool_calls", func() error {
-			return r.object("a tool call", func(name []byte) error {
-				if string(name) == "function" {
-					return r.object("function", r.function)
-				}
-				return r.decoder.SkipValue()
-			})
+			r.chunk.calls = append(r.chunk.calls, callPart{})
+			return r.object("a tool call", r.call)
 		})
 	}
 	return r.decoder.SkipValue()
 }
 
-func (r *chunks) function(name []byte) error {
-	switch string(name) {
+func (r *chunks) call(name []byte) (err error) {
+	switch part := &r.chunk.calls[len(r.chunk.calls)-1]; string(name) {
+	case "index":
+		part.index, err = r.integer("a tool call's index")
+		return err
+	case "function":
+		return r.object("function", r.function)
+	}
+	return r.decoder.SkipValue()
+}
+
+func (r *chunks) function(name []byte) (err error) {
+	switch part := &r.chunk.calls[len(r.chunk.calls)-1]; string(name) {
 	case "name":
-		_, err := r.appendText("a function's name") // kept, and no token by the contract
+		part.name, err = r.word("a function's name") // kept, and no token by the contract
 		return err
 	case "arguments":
-		return r.text("arguments")
+		part.arguments, err = r.word("arguments")
+		r.chunk.carries = r.chunk.carries || part.arguments != ""
+		return err
 	}
 	return r.decoder.SkipValue()
 }
@@ -213,25 +226,32 @@ func (r *chunks) array(what string, element func() error) error {
 }
 
 // text appends a string that is a token's.
-func (r *chunks) text(what string) error {
-	n, err := r.appendText(what)
-	r.chunk.carries = r.chunk.carries || n > 0
+func (r *chunks) text(to *[]byte, what string) error {
+	before := len(*to)
+	err := r.appendText(to, what)
+	r.chunk.carries = r.chunk.carries || len(*to) > before
 	return err
 }
 
-func (r *chunks) appendText(what string) (int, error) {
+// word is a string by itself.
+func (r *chunks) word(what string) (string, error) {
+	r.scratch = r.scratch[:0]
+	err := r.appendText(&r.scratch, what)
+	return string(r.scratch), err
+}
+
+func (r *chunks) appendText(to *[]byte, what string) error {
 	if r.decoder.PeekKind() != '"' {
-		return 0, r.skip(what, "a string")
+		return r.skip(what, "a string")
 	}
 	value, err := r.decoder.ReadValue()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	before := len(r.chunk.text)
 	// The decoder has found the string well formed: what can be said against it
 	// is invalid UTF-8, which is replaced.
-	r.chunk.text, _ = jsontext.AppendUnquote(r.chunk.text, value)
-	return len(r.chunk.text) - before, nil
+	*to, _ = jsontext.AppendUnquote(*to, value)
+	return nil
 }
 
 func (r *chunks) integer(what string) (*int, error) {

@@ -154,14 +154,14 @@ func TestOutcomes(t *testing.T) {
 			body := token("a", 1) + finish
 			write(c, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n", len(body)), body, token("b", 2))
 		}, record.OK, "", "a", 1, "token_ids"},
-		{"reasoning under both of its names", stream("data: {\"choices\":[{\"delta\":{\"reasoning\":\"hm\",\"reasoning_content\":\"hm\"}}]}\n\n", usage(1), done), record.OK, "", "hm", 1, "usage"},
+		{"reasoning under both of its names", stream("data: {\"choices\":[{\"delta\":{\"reasoning\":\"hm\",\"reasoning_content\":\"hm\"}}]}\n\n", usage(1), done), record.OK, "", "", 1, "usage"},
 		{"HTTP/1.0", func(c *net.TCPConn) {
 			write(c, "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", token("a", 1), finish, done)
 		}, record.OK, "", "a", 1, "token_ids"},
 		{"reasoning and tool calls are tokens", stream(
 			"data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm \"}}]}\n\n",
 			"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n", usage(4), done),
-			record.OK, "", "hm f{}", 4, "usage"},
+			record.OK, "", "", 4, "usage"},
 		{"plain completions", stream("data: {\"choices\":[{\"text\":\"a\",\"token_ids\":[5],\"finish_reason\":\"length\"}]}\n\n", done), record.OK, "", "a", 1, "token_ids"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -442,6 +442,37 @@ func TestALineThatOnlyLooksLikeTheEndIsNone(t *testing.T) {
 	g.Expect(r.OutputText).To(Equal("a"))
 }
 
+func TestReasoningAndToolCallsAreNoText(t *testing.T) {
+	delta := func(fields string) string { return "data: {\"choices\":[{\"delta\":{" + fields + "}}]}\n\n" }
+	for _, test := range []struct {
+		name            string
+		events          string
+		text, reasoning string
+		calls           []record.ToolCall
+	}{
+		{"text alone", delta(`"content":"a"`), "a", "", nil},
+		{"reasoning before text", delta(`"reasoning":"h"`) + delta(`"reasoning_content":"m"`) + delta(`"content":"a"`), "a", "hm", nil},
+		{"reasoning under both of its names", delta(`"reasoning":"hm","reasoning_content":"hm"`) + delta(`"reasoning_content":"hm","reasoning":"hm"`), "", "hmhm", nil},
+		{"two texts under the two names", delta(`"reasoning":"hm","reasoning_content":"so"`), "", "hmso", nil},
+		{"two calls by their index", delta(`"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":""}},{"index":1,"function":{"name":"g","arguments":"["}}]`) +
+			delta(`"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]`) + delta(`"tool_calls":[{"index":1,"function":{"arguments":"]"}}]`),
+			"", "", []record.ToolCall{{Name: "f", Arguments: "{}"}, {Name: "g", Arguments: "[]"}}},
+		{"two calls without an index", delta(`"tool_calls":[{"function":{"name":"f"}}]`) + delta(`"tool_calls":[{"function":{"arguments":"1"}}]`) + delta(`"tool_calls":[{"function":{"name":"f","arguments":"2"}}]`),
+			"", "", []record.ToolCall{{Name: "f", Arguments: "1"}, {Name: "f", Arguments: "2"}}},
+		{"all three", delta(`"reasoning":"hm","content":"a","tool_calls":[{"function":{"name":"f","arguments":"{\"b\":1}"}}]`), "a", "hm", []record.ToolCall{{Name: "f", Arguments: `{"b":1}`}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			target, _ := serve(t, func(c *net.TCPConn) { write(c, head, test.events, finish, done) })
+			r := attempt(t, t.Context(), client.New(), target, 5*time.Second)
+			g.Expect(r.Outcome).To(Equal(record.OK), "%v", r.Error)
+			g.Expect(r.OutputText).To(Equal(test.text))
+			g.Expect(r.ReasoningText).To(Equal(test.reasoning))
+			g.Expect(r.ToolCalls).To(Equal(test.calls))
+		})
+	}
+}
+
 func TestAToolsNameIsKeptAndIsNoToken(t *testing.T) {
 	g := NewWithT(t)
 	call := func(function string) string {
@@ -452,7 +483,8 @@ func TestAToolsNameIsKeptAndIsNoToken(t *testing.T) {
 	})
 	r := attempt(t, t.Context(), client.New(), target, 5*time.Second)
 	g.Expect(r.Outcome).To(Equal(record.OK), "%v", r.Error)
-	g.Expect(r.OutputText).To(Equal("look{}"))
+	g.Expect(r.ToolCalls).To(Equal([]record.ToolCall{{Name: "look", Arguments: "{}"}}))
+	g.Expect(r.OutputText).To(BeEmpty())
 	g.Expect(r.Events).To(HaveLen(1))
 }
 

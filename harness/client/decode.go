@@ -22,7 +22,8 @@ type decoding struct {
 	out   *record.Request
 
 	chunks            chunks
-	text              strings.Builder
+	text, reasoning   strings.Builder
+	calls             calls
 	counts            []int // of the tokens of each event that said their ids
 	allIDs            bool  // every event with a token did
 	promptIDs         *int
@@ -209,6 +210,10 @@ func (d *decoding) event(e event) {
 		d.finish = c.finish
 	}
 	d.text.Write(c.text)
+	d.reasoning.Write(c.reasoning)
+	for _, part := range c.calls {
+		d.calls.add(part)
+	}
 	if c.carries {
 		d.carried(came, c.ids)
 	}
@@ -270,7 +275,8 @@ func (d *decoding) conclude() {
 		out.Error = &text
 	}
 	out.FinishReason = d.finish
-	out.OutputText = d.withoutKey(d.text.String())
+	out.OutputText, out.ReasoningText = d.withoutKey(d.text.String()), d.withoutKey(d.reasoning.String())
+	out.ToolCalls = d.calls.all(d.withoutKey)
 	out.UsageOutputTokens = d.usageOut
 	out.InputTokens, out.InputTokensSource = count(d.promptIDs, d.usageIn)
 	var fromIDs *int

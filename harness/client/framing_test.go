@@ -419,6 +419,7 @@ func FuzzResponse(f *testing.F) {
 	f.Add([]byte(head+"\xEF\xBB\xBF:\r\rdata\ndata:[DONE]"), uint8(4))
 	f.Add([]byte(head+"data: "+strings.Repeat("[", 5000)+"\n\n"), uint8(200))
 	f.Add([]byte(head+`data: {"choices":[{"delta":{"content":"a"},"token_ids":[1e400]}]}`+"\n\n"), uint8(9))
+	f.Add([]byte(head+`data: {"choices":[{"delta":{"reasoning":"h","tool_calls":[{"index":-1,"function":{"name":"f","arguments":"{"}},{"function":{}}]}}]}`+"\n\n"), uint8(5))
 	l := listen(f)
 	f.Fuzz(func(t *testing.T, response []byte, size uint8) {
 		at := uint8(0)
@@ -429,7 +430,7 @@ func FuzzResponse(f *testing.F) {
 			if r.UsageOutputTokens != nil {
 				usage = fmt.Sprint(*r.UsageOutputTokens)
 			}
-			return fmt.Sprint(r.Outcome, r.OutputText, r.OutputTokenIDs, usage, len(r.Events), r.FinishReason == nil)
+			return fmt.Sprint(r.Outcome, r.OutputText, r.ReasoningText, r.ToolCalls, r.OutputTokenIDs, usage, len(r.Events), r.FinishReason == nil)
 		}
 		for _, r := range []record.Request{one, all} {
 			if broken := metric.Broken(r); len(broken) > 0 {

@@ -153,6 +153,32 @@ func TestASummaryByHand(t *testing.T) {
 	g.Expect(tier.Outputs.Equal).To(Equal(6))
 }
 
+func TestOutputsWithoutIDsAreComparedInAllThatTheySay(t *testing.T) {
+	for name, change := range map[string]func(*record.Request){
+		"text":        func(r *record.Request) { r.OutputText = "else" },
+		"reasoning":   func(r *record.Request) { r.ReasoningText = "else" },
+		"a call":      func(r *record.Request) { r.ToolCalls[0].Arguments = "else" },
+		"a call more": func(r *record.Request) { r.ToolCalls = append(r.ToolCalls, record.ToolCall{Name: "f"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := recordtest.Plan()
+			run := chained(t, p, recordtest.Options{})
+			for i := range run.Requests {
+				r, usage := &run.Requests[i], record.SourceUsage
+				r.OutputTokensSource, r.ReasoningText, r.ToolCalls = &usage, "hm", []record.ToolCall{{Name: "f", Arguments: "{}"}}
+				if r.Arm == "vllm" && r.Tier == 4 && r.Ordinal == 2 {
+					change(r)
+				}
+			}
+			outputs := metric.Summarize(p, run).Tiers[1].Outputs
+			g.Expect(outputs.By).To(Equal("text"))
+			g.Expect(outputs.Of).To(Equal(8))
+			g.Expect(outputs.Equal).To(Equal(6))
+		})
+	}
+}
+
 func TestEmulatedTimeScalesResultsAndNotGates(t *testing.T) {
 	g := NewWithT(t)
 	p := recordtest.Plan("seed: 7", "seed: 7\ntime_scale: 20")

@@ -623,7 +623,7 @@ func (s *summarizer) outputs(tier int) Outputs {
 			continue
 		}
 		out.Of++
-		if out.By == "text" && b.OutputText == c.OutputText || out.By != "text" && slices.Equal(b.OutputTokenIDs, c.OutputTokenIDs) {
+		if out.By == "text" && b.SaysTheSame(c) || out.By != "text" && slices.Equal(b.OutputTokenIDs, c.OutputTokenIDs) {
 			out.Equal++
 		}
 	}

@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // The schemas that records name; each is published under reports/schema.
@@ -94,6 +95,13 @@ type TimeSource struct {
 	Reason     string     `json:"reason,omitempty"` // why not the kernel's, where it is not
 }
 
+// ToolCall is a function that an answer asks to be called. The call's id is not
+// kept: servers draw it at random.
+type ToolCall struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // as the answer has them, JSON or not
+}
+
 // Request is one attempt: a line of requests.jsonl. Times are ns on its
 // lifecycle's clock. A null has its reason in Nulls, under its JSON name.
 type Request struct {
@@ -140,11 +148,21 @@ type Request struct {
 	UsageOutputTokens  *int    `json:"usage_output_tokens"` // the engine's own count, kept beside a better one
 	OutputTokenIDs     []int   `json:"output_token_ids"`
 	OutputText         string  `json:"output_text"`
-	ReceivedBytes      int64   `json:"received_bytes"`
-	AfterDone          int     `json:"events_after_done"`
-	Correct            *bool   `json:"correct"`
+	// ReasoningText and ToolCalls are the rest of the answer, where there is
+	// any; older records have them in OutputText.
+	ReasoningText string     `json:"reasoning_text,omitempty"`
+	ToolCalls     []ToolCall `json:"tool_calls,omitempty"`
+	ReceivedBytes int64      `json:"received_bytes"`
+	AfterDone     int        `json:"events_after_done"`
+	Correct       *bool      `json:"correct"`
 
 	Nulls map[string]string `json:"nulls"`
+}
+
+// SaysTheSame is whether two answers are equal in all that they say: text,
+// reasoning and tool calls.
+func (r Request) SaysTheSame(other Request) bool {
+	return r.OutputText == other.OutputText && r.ReasoningText == other.ReasoningText && slices.Equal(r.ToolCalls, other.ToolCalls)
 }
 
 // Settle is how the server was found idle before a wave.

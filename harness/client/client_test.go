@@ -689,6 +689,17 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestARequestSaysAllItsMistakes(t *testing.T) {
 	_, err := client.NewChatRequest(client.ChatParams{})
 	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("model"), ContainSubstring("message"), ContainSubstring("max_tokens"))))
+	_, err = client.NewCompletionRequest(client.CompletionParams{})
+	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("model"), ContainSubstring("prompt"), ContainSubstring("max_tokens"))))
+}
+
+func TestACompletionIsAskedWithItsPromptAndOtherwiseAsAChat(t *testing.T) {
+	g := NewWithT(t)
+	r, err := client.NewCompletionRequest(client.CompletionParams{Model: "m", Prompt: "Hi", MaxTokens: 8, Temperature: 0.5, TopP: 0.9, RepetitionPenalty: 1.1, Seed: 3, Exact: true, TokenIDs: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(r.Body)).To(Equal(`{"model":"m","prompt":"Hi","max_tokens":8,"temperature":0.5,"top_p":0.9,"repetition_penalty":1.1,"seed":3,` +
+		`"ignore_eos":true,"min_tokens":8,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true}`))
+	g.Expect(r.TokenIDs).To(BeTrue())
 }
 
 func TestAPinnedPenaltyIsSentThoughItIsTheUsualOne(t *testing.T) {

@@ -8,8 +8,11 @@ import (
 	"fmt"
 )
 
-// ChatPath is where chat completions are asked for.
-const ChatPath = "/v1/chat/completions"
+// The paths at which completions are asked for.
+const (
+	ChatPath        = "/v1/chat/completions"
+	CompletionsPath = "/v1/completions"
+)
 
 // Message is one turn of a chat.
 type Message struct {
@@ -35,6 +38,20 @@ type ChatParams struct {
 	TokenIDs bool
 }
 
+// CompletionParams is a streaming plain completion: Prompt goes to the model as
+// it is, without the chat template. The rest is as in [ChatParams].
+type CompletionParams struct {
+	Model             string
+	Prompt            string
+	MaxTokens         int
+	Temperature       float64
+	TopP              float64
+	RepetitionPenalty float64
+	Seed              uint64
+	Exact             bool
+	TokenIDs          bool
+}
+
 // Request is one request's body, made before the wave.
 type Request struct {
 	Body []byte
@@ -50,9 +67,10 @@ func (r Request) SHA256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-type chatBody struct {
+type requestBody struct {
 	Model             string    `json:"model"`
-	Messages          []Message `json:"messages"`
+	Messages          []Message `json:"messages,omitempty"`
+	Prompt            string    `json:"prompt,omitempty"`
 	MaxTokens         int       `json:"max_tokens"`
 	Temperature       float64   `json:"temperature"`
 	TopP              float64   `json:"top_p"`
@@ -67,14 +85,35 @@ type chatBody struct {
 	ReturnTokenIDs bool `json:"return_token_ids,omitempty"`
 }
 
-// NewChatRequest makes a body. The same parameters give the same bytes.
+// NewChatRequest makes a body for [ChatPath]. The same parameters give the same
+// bytes.
 func NewChatRequest(p ChatParams) (Request, error) {
-	var errs []error
+	var empty error
+	if len(p.Messages) == 0 {
+		empty = errors.New("a request needs at least one message")
+	}
+	return newRequest(p, "", empty)
+}
+
+// NewCompletionRequest makes a body for [CompletionsPath]. The same parameters
+// give the same bytes.
+func NewCompletionRequest(p CompletionParams) (Request, error) {
+	var empty error
+	if p.Prompt == "" {
+		empty = errors.New("a request needs a prompt that is not empty")
+	}
+	return newRequest(ChatParams{
+		Model: p.Model, MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
+		RepetitionPenalty: p.RepetitionPenalty, Seed: p.Seed, Exact: p.Exact, TokenIDs: p.TokenIDs,
+	}, p.Prompt, empty)
+}
+
+// newRequest makes the body of a chat's messages or of a prompt; empty says that
+// there is neither.
+func newRequest(p ChatParams, prompt string, empty error) (Request, error) {
+	errs := []error{empty}
 	if p.Model == "" {
 		errs = append(errs, errors.New("a request needs a model: set the plan's model.served_as"))
-	}
-	if len(p.Messages) == 0 {
-		errs = append(errs, errors.New("a request needs at least one message"))
 	}
 	if p.MaxTokens < 1 {
 		errs = append(errs, fmt.Errorf("max_tokens is %d: ask for at least 1", p.MaxTokens))
@@ -82,8 +121,8 @@ func NewChatRequest(p ChatParams) (Request, error) {
 	if err := errors.Join(errs...); err != nil {
 		return Request{}, err
 	}
-	body := chatBody{
-		Model: p.Model, Messages: p.Messages, MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
+	body := requestBody{
+		Model: p.Model, Messages: p.Messages, Prompt: prompt, MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
 		IgnoreEOS: p.Exact, Stream: true, ReturnTokenIDs: p.TokenIDs,
 	}
 	if p.RepetitionPenalty != 0 {

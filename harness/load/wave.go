@@ -198,15 +198,9 @@ func Abandoned(requests []record.Request) int {
 	return n
 }
 
-// Probe sends the shortest request there is and returns when it has been
+// Probe sends a request, the shortest there is, and returns when it has been
 // answered.
-func Probe(ctx context.Context, c *client.Client, target client.Target, model string, clk clock.Clock, timeout time.Duration) error {
-	request, err := client.NewChatRequest(client.ChatParams{
-		Model: model, Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 1, TopP: 1,
-	})
-	if err != nil {
-		return err
-	}
+func Probe(ctx context.Context, c *client.Client, target client.Target, request client.Request, clk clock.Clock, timeout time.Duration) error {
 	var r record.Request
 	c.Dial(ctx, target).Do(ctx, clk, clk.Now(), timeout, request).Decode(&r, nil)
 	if r.Outcome != record.OK {

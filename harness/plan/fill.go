@@ -45,6 +45,9 @@ func (p *Plan) fill() {
 		p.fillPairing()
 	} else {
 		set(&p.Sweep.Lifecycles, 1)
+		if p.Workload.API == Chat {
+			p.Workload.API = "" // the hashes of plans from before the key stay what they are
+		}
 	}
 	if !p.Sweep.Settle.None && !p.Sweep.Settle.written {
 		p.Sweep.Settle.Idle = Duration(5 * time.Minute)

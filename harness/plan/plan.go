@@ -31,6 +31,17 @@ const (
 	Natural Lane = "natural"
 )
 
+// API is the interface through which a concurrency plan's servers are asked.
+type API string
+
+// Chat completions put a prompt into the model's chat template; plain
+// completions give it to the model as it is. A plan that says chat is the same
+// as one that says nothing, and is frozen without the key.
+const (
+	Chat        API = "chat"
+	Completions API = "completions"
+)
+
 // OnDisconnect says what a server does with a request whose client left.
 type OnDisconnect string
 
@@ -199,7 +210,9 @@ type Fault struct {
 
 // Workload is what is asked.
 type Workload struct {
-	Prompts     string  `yaml:"prompts" json:"prompts"` // a shipped set: "eight"
+	Prompts string `yaml:"prompts" json:"prompts"` // a shipped set: "eight"
+	// API is how it is asked, empty for chat completions.
+	API         API     `yaml:"api,omitempty" json:"api,omitempty"`
 	MaxTokens   int     `yaml:"max_tokens" json:"max_tokens"`
 	Temperature float64 `yaml:"temperature" json:"temperature"`
 	Lane        Lane    `yaml:"lane" json:"lane"`

@@ -189,6 +189,22 @@ func TestTheCanonicalFormIsPinned(t *testing.T) {
 	golden.Hold(t, "defaults.frozen.golden", string(frozen.Bytes))
 }
 
+func TestAPlanThatSaysChatIsOneThatSaysNothing(t *testing.T) {
+	g := NewWithT(t)
+	frozen := func(api string) string {
+		p, err := edit(t, "workload: {", "workload: {"+api)
+		g.Expect(err).NotTo(HaveOccurred())
+		f, err := plan.Freeze(p)
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(f.Bytes)
+	}
+	g.Expect(frozen("api: chat, ")).To(Equal(frozen("")), "the hashes of published plans depend on it")
+	g.Expect(frozen("")).NotTo(ContainSubstring("api:"))
+	g.Expect(frozen("api: completions, ")).To(ContainSubstring("api: completions"))
+	_, err := edit(t, "workload: {", "workload: {api: responses, ")
+	g.Expect(err).To(MatchError(ContainSubstring(`workload.api: "responses" is not known: write chat`)))
+}
+
 func TestWhatDecidesTheExperimentDecidesTheHash(t *testing.T) {
 	g := NewWithT(t)
 	hash := func(old, new string) string {

@@ -105,6 +105,28 @@ var _ = Describe("the protocol", Label("protocol"), func() {
 		Expect(b.Summary.Tiers[0].Outputs.Equal).To(Equal(8), "the emulated model answers a prompt the same in every mode")
 	})
 
+	It("asks for plain completions where the plan says so", func(ctx SpecContext) {
+		none := ""
+		b := run(ctx, func(p *plan.Plan) {
+			p.Workload.API = plan.Completions
+			p.Arms[0].Engine.Metrics = &none // so that idleness is seen by a probe
+		})
+		Expect(b.Summary).To(KeepTheProtocol())
+		Expect(b.Run.At("serial", 4)).To(CompleteEveryRequest())
+		Expect(b.Run.At("batching", 4)).To(CompleteEveryRequest())
+		Expect(b.Summary.Tiers[0].Outputs.Equal).To(Equal(8))
+		for _, w := range b.Run.Waves {
+			if w.Arm == "serial" {
+				Expect(w.Settle.Method).To(Equal("probe"))
+				Expect(w.Settle.Idle).To(BeTrue(), w.Settle.Detail)
+			}
+		}
+		chat := run(ctx, func(*plan.Plan) {})
+		for i, r := range b.Run.Requests {
+			Expect(*r.InputTokens).To(BeNumerically("<", *chat.Run.Requests[i].InputTokens), "no chat template is around the prompt")
+		}
+	})
+
 	It("holds the client's account against the engine's", func(ctx SpecContext) {
 		none := plan.Percent{}
 		b := run(ctx, func(p *plan.Plan) {

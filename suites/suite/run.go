@@ -163,7 +163,7 @@ func (r *Run) Start(ctx context.Context, place plan.Lifecycle) error {
 	})
 	r.current = &running{place: place, arm: arm, lifecycle: l, client: client.New()}
 	if err == nil {
-		r.current.target = client.Target{BaseURL: l.Server().URL()}
+		r.current.target = client.Target{BaseURL: l.Server().URL(), Path: r.path()}
 	}
 	if arm.Engine.Endpoint != nil {
 		r.current.target.APIKeyEnv = arm.Engine.Endpoint.APIKeyEnv
@@ -317,7 +317,11 @@ func (r *Run) idleness(c *running) load.Idleness {
 		i.Gauges = func(ctx context.Context) (telemetry.Gauges, error) { return telemetry.ReadGauges(ctx, url, prepare) }
 	} else {
 		i.Probe = func(ctx context.Context) error {
-			return load.Probe(ctx, c.client, c.target, r.Plan.Model.ServedAs, c.lifecycle.Clock(), r.settleLimit())
+			request, err := r.request(client.CompletionParams{Prompt: "Hi", MaxTokens: 1, TopP: 1})
+			if err != nil {
+				return err
+			}
+			return load.Probe(ctx, c.client, c.target, request, c.lifecycle.Clock(), r.settleLimit())
 		}
 	}
 	return i
@@ -330,9 +334,8 @@ func (r *Run) items(place plan.Lifecycle, w plan.Wave, arm plan.Arm) ([]load.Ite
 	var items []load.Item
 	for ordinal := 1; ordinal <= w.Attempts(); ordinal++ {
 		id, text := r.asks.at(place.Lane, ordinal)
-		request, err := client.NewChatRequest(client.ChatParams{
-			Model: r.Plan.Model.ServedAs, Messages: []client.Message{{Role: "user", Content: text}},
-			MaxTokens: asked.Tokens, Temperature: r.Plan.Temperature(), Seed: r.Plan.Seed,
+		request, err := r.request(client.CompletionParams{
+			Prompt: text, MaxTokens: asked.Tokens, Temperature: r.Plan.Temperature(), Seed: r.Plan.Seed,
 			TopP: r.Plan.Sampling.TopP, RepetitionPenalty: r.Plan.Sampling.RepetitionPenalty,
 			Exact: asked.Lane == plan.Fixed, TokenIDs: *arm.TokenIDs,
 		})
@@ -342,6 +345,28 @@ func (r *Run) items(place plan.Lifecycle, w plan.Wave, arm plan.Arm) ([]load.Ite
 		items = append(items, load.Item{PromptID: id, Request: request})
 	}
 	return items, nil
+}
+
+// path is where the plan's API is asked.
+func (r *Run) path() string {
+	if r.Plan.Workload.API == plan.Completions {
+		return client.CompletionsPath
+	}
+	return client.ChatPath
+}
+
+// request asks the plan's model through the plan's API: a chat's one message is
+// the prompt.
+func (r *Run) request(p client.CompletionParams) (client.Request, error) {
+	p.Model = r.Plan.Model.ServedAs
+	if r.Plan.Workload.API == plan.Completions {
+		return client.NewCompletionRequest(p)
+	}
+	return client.NewChatRequest(client.ChatParams{
+		Model: p.Model, Messages: []client.Message{{Role: "user", Content: p.Prompt}},
+		MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
+		RepetitionPenalty: p.RepetitionPenalty, Seed: p.Seed, Exact: p.Exact, TokenIDs: p.TokenIDs,
+	})
 }
 
 // Stop stops and removes the current server and keeps its lifecycle's record,

@@ -70,6 +70,23 @@ func TestTheSamePromptGetsTheSameAnswerFromEveryServer(t *testing.T) {
 	g.Expect(ask(t, serial, "Why is the sea blue?", 20).OutputTokenIDs).NotTo(Equal(a.OutputTokenIDs))
 }
 
+func TestACompletionIsItsPromptWithoutTheTemplate(t *testing.T) {
+	g := NewWithT(t)
+	s := launch(t, config("t4-vllm"))
+	request, err := client.NewCompletionRequest(client.CompletionParams{Model: "m", Prompt: "Why is the sky blue?", MaxTokens: 20, TopP: 1, TokenIDs: true, Exact: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	clk := clock.Start()
+	var r record.Request
+	client.New().Dial(t.Context(), client.Target{BaseURL: s.URL(), Path: client.CompletionsPath}).Do(t.Context(), clk, clk.Now(), 20*time.Second, request).Decode(&r, nil)
+	g.Expect(r.Outcome).To(Equal(record.OK), "%v", r.Error)
+	g.Expect(r.FinishReason).To(HaveValue(Equal("length")))
+	g.Expect([]any{*r.OutputTokens, *r.OutputTokensSource, *r.UsageOutputTokens}).To(Equal([]any{20, record.SourceTokenIDs, 20}))
+	g.Expect(r.Events).To(HaveLen(20))
+	chat := ask(t, s, "Why is the sky blue?", 20)
+	g.Expect(r.OutputText).NotTo(BeEmpty())
+	g.Expect(*r.InputTokens).To(BeNumerically("<", *chat.InputTokens), "there is no template around it")
+}
+
 func TestTokenizeCountsAsTheModelDoes(t *testing.T) {
 	g := NewWithT(t)
 	s := launch(t, config("t4-vllm"))

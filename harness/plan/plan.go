@@ -108,9 +108,9 @@ type Engine struct {
 	Emulated  *Emulated  `yaml:"emulated,omitempty" json:"emulated,omitempty"`
 	// Health is the path that answers 2xx once the server is ready.
 	Health string `yaml:"health" json:"health"`
-	// Metrics is the path of a Prometheus page with vLLM's gauges
-	// (vllm:num_requests_running, …_waiting), empty where there is none. It is
-	// nil only before the defaults are in.
+	// Metrics is the path of a Prometheus page with the gauges of vLLM
+	// (vllm:num_requests_running, …_waiting), SGLang, TGI or llama.cpp, empty
+	// where there is none. It is nil only before the defaults are in.
 	Metrics *string `yaml:"metrics" json:"metrics"`
 }
 

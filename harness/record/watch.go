@@ -119,6 +119,7 @@ var Readings = []Reading{
 }
 
 // Names of an engine's page that results are computed from, as vLLM has them.
+// What another engine says under names of its own is kept under these.
 const (
 	Running       = "vllm:num_requests_running"
 	Waiting       = "vllm:num_requests_waiting"

@@ -21,9 +21,12 @@ const cacheConfig = "vllm:cache_config_info"
 // Gauges is one look at an engine's own account of its load. A nil field is
 // not on its page.
 type Gauges struct {
-	Running   *int // requests being worked on
-	Waiting   *int // requests in the engine's queue
-	Generated *int // output tokens since the engine started
+	Running *int // requests being worked on
+	Waiting *int // requests in the engine's queue
+	// Generated is output tokens since the engine started. It is nil too where
+	// the engine counts a request's only once that has ended: what was given to
+	// a client that has left can't be told from what it was given before.
+	Generated *int
 }
 
 // Idle says whether the engine has nothing to do, by both of its gauges.
@@ -48,9 +51,13 @@ func ReadGauges(ctx context.Context, url string, prepare ...func(*http.Request))
 	if err != nil {
 		return Gauges{}, err
 	}
-	g := Gauges{Running: sum(families[record.Running]), Waiting: sum(families[record.Waiting]), Generated: sum(families[record.Generated])}
+	late := named(families)
+	g := Gauges{Running: sum(families[record.Running]), Waiting: sum(families[record.Waiting])}
+	if !late[record.Generated] {
+		g.Generated = sum(families[record.Generated])
+	}
 	if g.Running == nil || g.Waiting == nil {
-		return g, fmt.Errorf("%s has no %s or no %s, or no number there", url, record.Running, record.Waiting)
+		return g, fmt.Errorf("%s has no %s or no %s (or what SGLang, TGI or llama.cpp call them), or no number there", url, record.Running, record.Waiting)
 	}
 	return g, nil
 }

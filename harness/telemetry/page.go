@@ -16,24 +16,6 @@ import (
 	"assay/harness/record"
 )
 
-// The families of an engine's page that are kept, by vLLM's names. Of a pair
-// the second is an older version's name of the first.
-var kept = []string{
-	record.Running, record.Waiting, record.KVCacheUse, "vllm:gpu_cache_usage_perc",
-	"vllm:prefix_cache_queries_total", record.PrefixHits, record.Preemptions,
-	"vllm:prompt_tokens_total", record.Generated, "vllm:request_success_total",
-	record.TTFTHistogram, "vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds", "vllm:e2e_request_latency_seconds",
-	"vllm:request_queue_time_seconds", "vllm:request_prefill_time_seconds", "vllm:request_decode_time_seconds",
-}
-
-var keptFamilies = func() map[string]bool {
-	out := map[string]bool{}
-	for _, name := range kept {
-		out[name] = true
-	}
-	return out
-}()
-
 // A Scraper reads one engine's metrics page again and again, on one connection
 // of its own.
 type Scraper struct {
@@ -96,7 +78,8 @@ func fetch(ctx context.Context, c *http.Client, url string, prepare []func(*http
 	return text, err
 }
 
-// ParsePage reads what is kept of a page's text. Lines of other families are
+// ParsePage reads what is kept of a page's text, by vLLM's names, whichever
+// engine of those that are known it is of. Lines of other families are
 // skipped unread: an engine has a hundred, and reading them all ten times a
 // second would cost more than the load client itself.
 func ParsePage(text []byte) (record.Page, error) {
@@ -105,6 +88,7 @@ func ParsePage(text []byte) (record.Page, error) {
 	if err != nil {
 		return page, err
 	}
+	named(families)
 	for name, f := range families {
 		if f.GetType() == dto.MetricType_HISTOGRAM {
 			if h, ok := histogram(f); ok {

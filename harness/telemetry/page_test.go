@@ -65,6 +65,9 @@ func TestHistogramsThatDoNotFitAreNotAdded(t *testing.T) {
 func FuzzParsePage(f *testing.F) {
 	f.Add(busy)
 	f.Add([]byte("vllm:num_requests_running 1"))
+	for _, engine := range engines {
+		f.Add([]byte(engine.page))
+	}
 	f.Add([]byte("# TYPE vllm:time_to_first_token_seconds histogram\nvllm:time_to_first_token_seconds_bucket{le=\"x\"} 1\n"))
 	f.Add([]byte("# \n#\n{}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -9,9 +9,9 @@ import (
 )
 
 // inferencePerf has a process that keeps the schedule and processes that send;
-// one sends here, since there is one core. Its random prompts are for plain
-// completions, so that it gets prompts with a shared beginning. It gives times
-// in s.
+// one sends here, since there is one core. It asks for plain completions,
+// whatever its api says, where its prompts share a beginning. It gives times in
+// s.
 var inferencePerf = peer{
 	name: "inference-perf", folder: "inference-perf",
 	arguments: func(j job) ([]string, error) {

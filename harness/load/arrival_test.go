@@ -65,7 +65,7 @@ func TestPoissonGapsAreExponential(t *testing.T) {
 		got := gaps(draw(t, load.ArrivalSpec{Process: "poisson", Rate: rate}, 7, 0, 50_000))
 		g.Expect(got).To(HaveLen(50_000))
 		mean, sd := moments(got)
-		g.Expect(mean*rate).To(BeNumerically("~", 1, 4/math.Sqrt(50_000)))
+		g.Expect(mean * rate).To(BeNumerically("~", 1, 4/math.Sqrt(50_000)))
 		g.Expect(sd/mean).To(BeNumerically("~", 1, 4*math.Sqrt(2)/math.Sqrt(50_000)), "the coefficient of variation of an exponential")
 		g.Expect(kolmogorov(got, func(x float64) float64 { return -math.Expm1(-rate * x) })).To(BeNumerically("<", 1.95))
 		// Neighbouring gaps have nothing to do with one another.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -113,6 +114,10 @@ func (s *Server) answer(to io.Writer, path string, received int64) error {
 	if _, err := io.WriteString(to, head); err != nil {
 		return err
 	}
+	shape := chat
+	if strings.HasSuffix(path, "/v1/completions") {
+		shape = completion
+	}
 	var out []byte
 	var first, last int64
 	for i := range p.Tokens {
@@ -128,7 +133,7 @@ func (s *Server) answer(to io.Writer, path string, received int64) error {
 		if p.Stamped {
 			text = strconv.FormatInt(last, 10)
 		}
-		out = appendEvent(out, text, i == p.Tokens-1)
+		out = shape.append(out, text, i == p.Tokens-1)
 		// At full speed a request's tokens leave together, as they would from a
 		// server that never waits.
 		if p.Gap > 0 || i == p.Tokens-1 || len(out) > 30<<10 {
@@ -157,17 +162,31 @@ func ending(tokens int) string {
 	return fmt.Sprintf("%x\r\n%s\r\n", len(usage), usage) + "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
 }
 
-// appendEvent writes one chunk with an event of the size that vLLM's have. The
-// last has the reason in it, so that there are as many events as tokens.
-func appendEvent(out []byte, text string, last bool) []byte {
-	const before = `data: {"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1796110692,"model":"smollm2","choices":[{"index":0,"delta":{"content":"`
-	const after, reason, end = `"},"logprobs":null,"finish_reason":`, `"length"`, `,"token_ids":[1234]}]}` + "\n\n"
+// shape is what an event has before and after a token's text.
+type shape struct{ before, after string }
+
+// The two, as vLLM has them and of the size that its events have.
+var (
+	chat = shape{
+		`data: {"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1796110692,"model":"smollm2","choices":[{"index":0,"delta":{"content":"`,
+		`"},"logprobs":null,"finish_reason":`,
+	}
+	completion = shape{
+		`data: {"id":"cmpl-0123456789abcdef0123456789abcdef","object":"text_completion","created":1796110692,"model":"smollm2","choices":[{"index":0,"text":"`,
+		`","logprobs":null,"finish_reason":`,
+	}
+)
+
+// append writes one chunk with an event. The last has the reason in it, so that
+// there are as many events as tokens.
+func (s shape) append(out []byte, text string, last bool) []byte {
+	const end = `,"token_ids":[1234]}]}` + "\n\n"
 	finish := "null"
 	if last {
-		finish = reason
+		finish = `"length"`
 	}
-	out = strconv.AppendInt(out, int64(len(before)+len(text)+len(after)+len(finish)+len(end)), 16)
-	for _, part := range [...]string{"\r\n", before, text, after, finish, end, "\r\n"} {
+	out = strconv.AppendInt(out, int64(len(s.before)+len(text)+len(s.after)+len(finish)+len(end)), 16)
+	for _, part := range [...]string{"\r\n", s.before, text, s.after, finish, end, "\r\n"} {
 		out = append(out, part...)
 	}
 	return out

@@ -33,6 +33,19 @@ func TestAServerKeepsWhatItDid(t *testing.T) {
 	g.Expect(time.Duration(s.Last - s.First)).To(BeNumerically(">=", 19*time.Millisecond))
 }
 
+func TestACompletionHasItsOwnShape(t *testing.T) {
+	g := NewWithT(t)
+	l, err := null.New(null.Pace{Tokens: 2}).Listen("127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { l.Close() })
+	response, err := http.Post("http://"+l.Addr().String()+"/v1/completions", "application/json", strings.NewReader(`{}`))
+	g.Expect(err).NotTo(HaveOccurred())
+	body, err := io.ReadAll(response.Body)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(bytes.Count(body, []byte(`"text":" word"`))).To(Equal(2))
+	g.Expect(body).NotTo(ContainSubstring("delta"))
+}
+
 func TestAPathAsksForItsOwnPace(t *testing.T) {
 	g := NewWithT(t)
 	l, err := null.New(null.Pace{Tokens: 3}).Listen("127.0.0.1:0")

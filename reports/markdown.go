@@ -419,8 +419,12 @@ func provedClient(f record.Fact) []string {
 		return []string{"The client's proof can't be read: " + err.Error() + "."}
 	}
 	us := func(ns int64) string { return fmt.Sprintf("%.0f µs", float64(ns)/1e3) }
-	line := fmt.Sprintf("The client, before the first lifecycle, with %d streams from a server that computes nothing: arrivals were off by %s at p50 and %s at p99, reads came up to %s late at p99",
-		p.Streams, us(p.ArrivalErrorP50), us(p.ArrivalErrorP99), us(p.ClientLagP99))
+	off := "how far arrivals were off is null, since the wall clock was stepped meanwhile"
+	if p.ArrivalErrorP50 != nil && p.ArrivalErrorP99 != nil {
+		off = fmt.Sprintf("arrivals were off by %s at p50 and %s at p99", us(*p.ArrivalErrorP50), us(*p.ArrivalErrorP99))
+	}
+	line := fmt.Sprintf("The client, before the first lifecycle, with %d streams from a server that computes nothing: %s, reads came up to %s late at p99",
+		p.Streams, off, us(p.ClientLagP99))
 	if p.Busiest != nil {
 		line += fmt.Sprintf("; it used %.0f %% of its processors at most over a second, that server included", float64(*p.Busiest*100))
 	}

@@ -82,9 +82,10 @@ func of(wave record.Wave, requests []record.Request) (record.ClientProof, error)
 	for reason, n := range failed {
 		faults = append(faults, fmt.Errorf("%d of %d streams from a server that computes nothing did not come whole: %s", n, len(requests), reason))
 	}
-	if len(errs) > 0 {
-		p.Events = len(errs)
-		p.ArrivalErrorP50, p.ArrivalErrorP99 = int64(metric.Percentile(errs, 50)), int64(metric.Percentile(errs, 99))
+	p.Events = len(errs)
+	if len(errs) > 0 && !conversion.Stepped() {
+		p50, p99 := int64(metric.Percentile(errs, 50)), int64(metric.Percentile(errs, 99))
+		p.ArrivalErrorP50, p.ArrivalErrorP99 = &p50, &p99
 	}
 	if len(lags) > 0 {
 		p.ClientLagP99 = int64(metric.Percentile(lags, 99))
@@ -104,8 +105,8 @@ func why(r record.Request) string {
 // late, or no processor to spare. It is nil where nothing does.
 func Enough(p record.ClientProof, clientLag time.Duration) error {
 	var errs []error
-	if off := time.Duration(p.ArrivalErrorP99); off > clientLag {
-		errs = append(errs, fmt.Errorf("client_saturated: with %d streams from a server that computes nothing, the p99 of the arrivals' error is %s, and gates.client_lag allows %s: run it with nothing else on this machine, or with fewer clients", p.Streams, off, clientLag))
+	if p.ArrivalErrorP99 != nil && time.Duration(*p.ArrivalErrorP99) > clientLag {
+		errs = append(errs, fmt.Errorf("client_saturated: with %d streams from a server that computes nothing, the p99 of the arrivals' error is %s, and gates.client_lag allows %s: run it with nothing else on this machine, or with fewer clients", p.Streams, time.Duration(*p.ArrivalErrorP99), clientLag))
 	}
 	if p.Busiest != nil && *p.Busiest >= metric.Saturated {
 		errs = append(errs, fmt.Errorf("client_saturated: %d streams from a server that computes nothing took %.0f %% of the processors that the client may use: give it more, or run fewer clients", p.Streams, *p.Busiest*100))

@@ -279,8 +279,10 @@ type ClientProof struct {
 	// The error of an arrival is the time at which the client says that an event
 	// came, minus the moment just before the server wrote it: the way through the
 	// kernel is in it, and so is a server that was held up between the two.
-	ArrivalErrorP50 int64 `json:"arrival_error_p50_ns"`
-	ArrivalErrorP99 int64 `json:"arrival_error_p99_ns"`
+	// Null where this machine's wall clock, on which the server writes, was
+	// stepped meanwhile: then the two can't be compared.
+	ArrivalErrorP50 *int64 `json:"arrival_error_p50_ns"`
+	ArrivalErrorP99 *int64 `json:"arrival_error_p99_ns"`
 	// ClientLagP99 is that of the client's reads, see KnownLag of package metric.
 	ClientLagP99 int64 `json:"client_lag_p99_ns"`
 	// Busiest is the largest share of the processors that this process may use

@@ -301,14 +301,19 @@ var _ = Describe("the protocol", Label("protocol"), func() {
 		r, err := suite.NewRun(p, "")
 		Expect(err).NotTo(HaveOccurred())
 		r.ProveClient()
-		Expect(r.Begin(ctx, filepath.Join(GinkgoT().TempDir(), "bundle"))).To(MatchError(ContainSubstring(
-			"client_saturated: with 4 streams from a server that computes nothing, the p99 of the arrivals' error is")))
+		refused := r.Begin(ctx, filepath.Join(GinkgoT().TempDir(), "bundle"))
 		Expect(r.Seal()).To(Succeed())
 		kept, err := os.ReadFile(filepath.Join(r.Dir(), record.EnvironmentFile))
 		Expect(err).NotTo(HaveOccurred())
 		var e record.Environment
 		Expect(json.Unmarshal(kept, &e)).To(Succeed())
-		Expect(e.Facts["client_proof"].Value).To(And(HaveKeyWithValue("streams", 4.0), HaveKeyWithValue("events", 400.0)))
+		showed := e.Facts["client_proof"].Value
+		Expect(showed).To(And(HaveKeyWithValue("streams", 4.0), HaveKeyWithValue("events", 400.0)))
+		if showed.(map[string]any)["arrival_error_p99_ns"] == nil {
+			Skip("this machine's wall clock was stepped just now, so that nothing is known of the arrivals' error")
+		}
+		Expect(refused).To(MatchError(ContainSubstring(
+			"client_saturated: with 4 streams from a server that computes nothing, the p99 of the arrivals' error is")))
 	})
 
 	It("keeps what was seen when the run is stopped, and says that it was", func(ctx SpecContext) {

@@ -19,6 +19,7 @@ import (
 	"github.com/shirou/gopsutil/v4/disk"
 	"github.com/spf13/cobra"
 
+	"assay/harness/engine/process"
 	"assay/harness/environment"
 	"assay/harness/plan"
 	"assay/harness/telemetry"
@@ -253,8 +254,8 @@ func (m *machine) lacks(ctx context.Context, p *plan.Plan) []lack {
 		case e.Container != nil:
 			m.container(ctx, expanded, e.Container, add)
 		case e.Process != nil:
-			if m.command(e.Process.Command[0]) != nil {
-				add("install it, or correct the plan", "the command %s is not here", e.Process.Command[0])
+			if name := process.Program(e.Process.Command[0], e.Process.Dir); m.command(name) != nil {
+				add("install it, or correct the plan", "the command %s is not here", name)
 			}
 		}
 	}

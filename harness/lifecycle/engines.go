@@ -22,7 +22,7 @@ type Launcher interface {
 // NewEngine makes the engine that an arm of an expanded plan declares, for one
 // place of the schedule. prompts are the workload's, in order: an emulated
 // model has a declared length for each. root is the project's folder, below
-// which images are built from.
+// which images are built from and relative folders of processes lie.
 func NewEngine(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []string, root string, options ...Option) (Launcher, error) {
 	switch e := arm.Engine; {
 	case e.Emulated != nil:
@@ -30,7 +30,7 @@ func NewEngine(p *plan.Plan, arm plan.Arm, place plan.Lifecycle, prompts []strin
 	case e.Container != nil:
 		return newContainer(e.Container, root), nil
 	case e.Process != nil:
-		return process.New(process.Config{Command: e.Process.Command, Env: e.Process.Env, Dir: e.Process.Dir}), nil
+		return process.New(process.Config{Command: e.Process.Command, Env: e.Process.Env, Dir: under(root, e.Process.Dir)}), nil
 	case e.Endpoint != nil:
 		return endpoint.New(e.Endpoint.URL, endpoint.WithKeyFrom(e.Endpoint.APIKeyEnv)), nil
 	default:
@@ -79,4 +79,12 @@ type Option func(*emulated.Config)
 // in their order.
 func WithAnswers(answers []string) Option {
 	return func(c *emulated.Config) { c.Answers = answers }
+}
+
+// under is a path that starts at a folder, unless it is absolute or empty.
+func under(root, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
 }

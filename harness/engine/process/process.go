@@ -70,14 +70,19 @@ func (e *Engine) Check(context.Context) error {
 			return fmt.Errorf("%w: the folder %s, in which %s is to run, is not there: make it, or correct the plan", engine.ErrUnavailable, e.config.Dir, e.config.Command[0])
 		}
 	}
-	command := e.config.Command[0]
-	if strings.Contains(command, "/") && !filepath.IsAbs(command) {
-		command = filepath.Join(e.config.Dir, command) // where exec looks for it
-	}
-	if _, err := exec.LookPath(command); err != nil {
+	if _, err := exec.LookPath(Program(e.config.Command[0], e.config.Dir)); err != nil {
 		return fmt.Errorf("%w: the command %s is not here: install it, or correct the plan", engine.ErrUnavailable, e.config.Command[0])
 	}
 	return nil
+}
+
+// Program is where a command is looked for that runs in a folder: a path that
+// is not absolute starts there, a bare name is one of PATH's.
+func Program(command, dir string) string {
+	if strings.Contains(command, "/") && !filepath.IsAbs(command) {
+		return filepath.Join(dir, command)
+	}
+	return command
 }
 
 // markVariable goes into a server's environment, and so into that of all that

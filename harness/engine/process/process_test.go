@@ -170,3 +170,10 @@ func TestALongLineDoesNotStallTheServer(t *testing.T) {
 	g.Expect(s.Stop(t.Context())).To(Succeed())
 	g.Expect(strings.Count(out.String(), "x")).To(Equal(3 << 20))
 }
+
+func TestWhereAProgramIsLookedFor(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(process.Program("venv/bin/python", "/srv/llama")).To(Equal("/srv/llama/venv/bin/python"))
+	g.Expect(process.Program("/usr/bin/vllm", "/srv/llama")).To(Equal("/usr/bin/vllm"))
+	g.Expect(process.Program("vllm", "/srv/llama")).To(Equal("vllm"), "a bare name is one of PATH's")
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"assay/harness/arrival"
 	"assay/harness/client"
 	"assay/harness/clock"
 	"assay/harness/record"
@@ -26,8 +27,8 @@ import (
 // connection that was not open in time, the limit on what is in flight.
 // Latencies that a user sees count from scheduled_at.
 type Open struct {
-	Burst             // Items are in the order of the arrivals, one for each
-	Schedule Schedule // its warm-up decides which records are warm-up
+	Burst                     // Items are in the order of the arrivals, one for each
+	Schedule arrival.Schedule // its warm-up decides which records are warm-up
 
 	// DialAhead is how long before its moment a request's connection is opened;
 	// 0: it is opened at its moment, and the opening is in schedule_delay, and

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"assay/harness/arrival"
 	"assay/harness/client"
 	"assay/harness/clock"
 	"assay/harness/load"
@@ -22,7 +23,7 @@ import (
 
 // open is an open loop at a constant rate against a server whose answers wait
 // for hold.
-func open(t *testing.T, rate float64, w load.Windows, hold func(since time.Duration)) load.Open {
+func open(t *testing.T, rate float64, w arrival.Windows, hold func(since time.Duration)) load.Open {
 	t.Helper()
 	g := NewWithT(t)
 	var once sync.Once
@@ -37,7 +38,7 @@ func open(t *testing.T, rate float64, w load.Windows, hold func(since time.Durat
 	t.Cleanup(server.Close)
 	request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 1, TopP: 1})
 	g.Expect(err).NotTo(HaveOccurred())
-	a, err := load.NewArrivals(load.ArrivalSpec{Process: "constant", Rate: rate})
+	a, err := arrival.New(arrival.Spec{Process: "constant", Rate: rate})
 	g.Expect(err).NotTo(HaveOccurred())
 	s, err := w.Schedule(a, 1)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -78,7 +79,7 @@ func percentile(requests []record.Request, p float64, of func(record.Request) in
 func TestAStallIsSeenFromTheScheduledMoment(t *testing.T) {
 	g := NewWithT(t)
 	// Whatever comes between 0.5 s and 2.5 s is answered at 2.5 s.
-	o := open(t, 100, load.Windows{Warmup: 200 * time.Millisecond, Measure: 11800 * time.Millisecond, Drain: 10 * time.Second}, func(since time.Duration) {
+	o := open(t, 100, arrival.Windows{Warmup: 200 * time.Millisecond, Measure: 11800 * time.Millisecond, Drain: 10 * time.Second}, func(since time.Duration) {
 		if since > 500*time.Millisecond && since < 2500*time.Millisecond {
 			<-time.After(2500*time.Millisecond - since)
 		}
@@ -95,7 +96,7 @@ func TestAStallIsSeenFromTheScheduledMoment(t *testing.T) {
 
 func TestWhatFindsNoPlaceIsDroppedAndCounted(t *testing.T) {
 	g := NewWithT(t)
-	o := open(t, 100, load.Windows{Measure: 500 * time.Millisecond, Drain: 10 * time.Second}, func(time.Duration) { <-time.After(time.Second) })
+	o := open(t, 100, arrival.Windows{Measure: 500 * time.Millisecond, Drain: 10 * time.Second}, func(time.Duration) { <-time.After(time.Second) })
 	o.Limit, o.Drop = 3, true
 	w, requests := o.Release(t.Context())
 	whole(t, o, w, requests)
@@ -113,7 +114,7 @@ func TestWhatFindsNoPlaceIsDroppedAndCounted(t *testing.T) {
 func TestTheDrainEndsWhatHasNotEnded(t *testing.T) {
 	g := NewWithT(t)
 	stop := make(chan struct{})
-	o := open(t, 50, load.Windows{Measure: 200 * time.Millisecond, Drain: 300 * time.Millisecond}, func(time.Duration) { <-stop })
+	o := open(t, 50, arrival.Windows{Measure: 200 * time.Millisecond, Drain: 300 * time.Millisecond}, func(time.Duration) { <-stop })
 	defer close(stop)
 	o.Limit = 4
 	w, requests := o.Release(t.Context())
@@ -127,7 +128,7 @@ func TestTheDrainEndsWhatHasNotEnded(t *testing.T) {
 func TestATimeoutCountsWhileHeldBack(t *testing.T) {
 	g := NewWithT(t)
 	stop := make(chan struct{})
-	o := open(t, 50, load.Windows{Measure: 200 * time.Millisecond, Drain: 10 * time.Second}, func(time.Duration) { <-stop })
+	o := open(t, 50, arrival.Windows{Measure: 200 * time.Millisecond, Drain: 10 * time.Second}, func(time.Duration) { <-stop })
 	defer close(stop)
 	// The second has its own timeout, while the first is under way.
 	o.Limit, o.Timeout = 1, 300*time.Millisecond
@@ -142,7 +143,7 @@ func TestATimeoutCountsWhileHeldBack(t *testing.T) {
 func TestAStoppedOpenLoopKeepsItsSchedule(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	o := open(t, 10, load.Windows{Measure: time.Hour / 60, Drain: time.Second}, func(time.Duration) {})
+	o := open(t, 10, arrival.Windows{Measure: time.Hour / 60, Drain: time.Second}, func(time.Duration) {})
 	o.OnOutcome = func(record.Outcome) { cancel() }
 	w, requests := o.Release(ctx)
 	whole(t, o, w, requests)
@@ -152,14 +153,14 @@ func TestAStoppedOpenLoopKeepsItsSchedule(t *testing.T) {
 
 func TestAnOpenLoopSaysAllThatIsWrongWithIt(t *testing.T) {
 	g := NewWithT(t)
-	err := load.Open{Schedule: load.Schedule{Offsets: []int64{1}}, DialAhead: -1, Limit: -1, Drop: true}.Check()
+	err := load.Open{Schedule: arrival.Schedule{Offsets: []int64{1}}, DialAhead: -1, Limit: -1, Drop: true}.Check()
 	g.Expect(err).To(MatchError(And(ContainSubstring("0 requests for 1 arrivals"), ContainSubstring("-1ns ahead"), ContainSubstring("in flight is -1"))))
 	g.Expect(load.Open{Drop: true}.Check()).To(MatchError(ContainSubstring("there is none")))
 }
 
 func TestWhatDiallingAheadSaves(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 50 * time.Millisecond} {
-		o := open(t, 200, load.Windows{Measure: 2 * time.Second, Drain: time.Second}, func(time.Duration) {})
+		o := open(t, 200, arrival.Windows{Measure: 2 * time.Second, Drain: time.Second}, func(time.Duration) {})
 		o.DialAhead = ahead
 		w, requests := o.Release(t.Context())
 		whole(t, o, w, requests)

@@ -1,4 +1,4 @@
-package load
+package arrival
 
 import "math"
 

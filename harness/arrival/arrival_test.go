@@ -1,4 +1,4 @@
-package load_test
+package arrival_test
 
 import (
 	"encoding/json"
@@ -12,14 +12,14 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"assay/harness/load"
+	"assay/harness/arrival"
 )
 
 // draw draws at a checked process.
-func draw(t *testing.T, s load.ArrivalSpec, seed uint64, until time.Duration, atLeast int) []int64 {
+func draw(t *testing.T, s arrival.Spec, seed uint64, until time.Duration, atLeast int) []int64 {
 	t.Helper()
 	g := NewWithT(t)
-	a, err := load.NewArrivals(s)
+	a, err := arrival.New(s)
 	g.Expect(err).NotTo(HaveOccurred())
 	offsets, err := a.Draw(seed, until, atLeast)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -62,7 +62,7 @@ func kolmogorov(values []float64, cdf func(float64) float64) float64 {
 func TestPoissonGapsAreExponential(t *testing.T) {
 	for _, rate := range []float64{0.5, 40, 5000} {
 		g := NewWithT(t)
-		got := gaps(draw(t, load.ArrivalSpec{Process: "poisson", Rate: rate}, 7, 0, 50_000))
+		got := gaps(draw(t, arrival.Spec{Process: "poisson", Rate: rate}, 7, 0, 50_000))
 		g.Expect(got).To(HaveLen(50_000))
 		mean, sd := moments(got)
 		g.Expect(mean * rate).To(BeNumerically("~", 1, 4/math.Sqrt(50_000)))
@@ -91,7 +91,7 @@ func TestGammaGapsAreSciPys(t *testing.T) {
 	g.Expect(len(table.Cases)).To(BeNumerically(">=", 6))
 	const n, rate = 100_000, 2.0
 	for _, c := range table.Cases {
-		got := gaps(draw(t, load.ArrivalSpec{Process: "gamma", Rate: rate, Burstiness: c.Burstiness}, 11, 0, n))
+		got := gaps(draw(t, arrival.Spec{Process: "gamma", Rate: rate, Burstiness: c.Burstiness}, 11, 0, n))
 		mean, sd := moments(got)
 		g.Expect(mean*rate).To(BeNumerically("~", c.Mean, 4*c.SD/math.Sqrt(n)), "burstiness %v", c.Burstiness)
 		// The variance of a sample's variance is (kurtosis − 1)/n of its square;
@@ -111,7 +111,7 @@ func TestGammaGapsAreSciPys(t *testing.T) {
 }
 
 func TestARampsCountsAreItsIntegral(t *testing.T) {
-	for _, s := range []load.ArrivalSpec{
+	for _, s := range []arrival.Spec{
 		{Process: "ramp", From: 20, To: 200, Over: 100 * time.Second},
 		{Process: "ramp", From: 200, To: 20, Over: 100 * time.Second},
 		{Process: "ramp", To: 200, Over: 100 * time.Second},
@@ -145,7 +145,7 @@ func TestARampsCountsAreItsIntegral(t *testing.T) {
 
 func TestStepsHoldTheirRatesAndTheLastGoesOn(t *testing.T) {
 	g := NewWithT(t)
-	offsets := draw(t, load.ArrivalSpec{Process: "step", Steps: []load.RateStep{
+	offsets := draw(t, arrival.Spec{Process: "step", Steps: []arrival.RateStep{
 		{Rate: 100, For: 30 * time.Second}, {Rate: 0, For: 10 * time.Second}, {Rate: 400, For: 20 * time.Second}, {Rate: 50, For: time.Second},
 	}}, 5, 100*time.Second, 0)
 	within := func(from, to int64) int {
@@ -165,16 +165,16 @@ func TestStepsHoldTheirRatesAndTheLastGoesOn(t *testing.T) {
 
 func TestConstantAndTraceAreWhatWasWritten(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(draw(t, load.ArrivalSpec{Process: "constant", Rate: 4}, 1, time.Second, 0)).To(Equal([]int64{0, 250e6, 500e6, 750e6}))
-	g.Expect(draw(t, load.ArrivalSpec{Process: "constant", Rate: 4}, 1, time.Second, 6)).To(HaveLen(6), "both the duration and the count hold")
-	trace := load.ArrivalSpec{Process: "trace", Offsets: []int64{5, 5, 1e9, 3e9}, Scale: 0.5}
+	g.Expect(draw(t, arrival.Spec{Process: "constant", Rate: 4}, 1, time.Second, 0)).To(Equal([]int64{0, 250e6, 500e6, 750e6}))
+	g.Expect(draw(t, arrival.Spec{Process: "constant", Rate: 4}, 1, time.Second, 6)).To(HaveLen(6), "both the duration and the count hold")
+	trace := arrival.Spec{Process: "trace", Offsets: []int64{5, 5, 1e9, 3e9}, Scale: 0.5}
 	g.Expect(draw(t, trace, 1, time.Hour, 4)).To(Equal([]int64{3, 3, 5e8, 15e8}))
 	g.Expect(draw(t, trace, 1, 500*time.Millisecond, 0)).To(HaveLen(2), "what is due at the end is behind it")
-	a, err := load.NewArrivals(trace)
+	a, err := arrival.New(trace)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = a.Draw(1, time.Second, 5)
 	g.Expect(err).To(MatchError(ContainSubstring("the trace has 4 arrivals, and 5 are needed")))
-	a, err = load.NewArrivals(load.ArrivalSpec{Process: "constant", Rate: 1e6})
+	a, err = arrival.New(arrival.Spec{Process: "constant", Rate: 1e6})
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = a.Draw(1, time.Hour, 0)
 	g.Expect(err).To(MatchError(ContainSubstring("more than 10000000 arrivals")))
@@ -183,12 +183,12 @@ func TestConstantAndTraceAreWhatWasWritten(t *testing.T) {
 func TestASeedIsASchedule(t *testing.T) {
 	g := NewWithT(t)
 	for process, s := range map[string]struct {
-		spec load.ArrivalSpec
+		spec arrival.Spec
 		want string
 	}{
-		"poisson": {load.ArrivalSpec{Process: "poisson", Rate: 8}, "2e25e660915fff2b"},
-		"gamma":   {load.ArrivalSpec{Process: "gamma", Rate: 8, Burstiness: 0.3}, "643567c740e0b94c"},
-		"ramp":    {load.ArrivalSpec{Process: "ramp", From: 1, To: 16, Over: time.Minute}, "b9936b902ee65ccc"},
+		"poisson": {arrival.Spec{Process: "poisson", Rate: 8}, "2e25e660915fff2b"},
+		"gamma":   {arrival.Spec{Process: "gamma", Rate: 8, Burstiness: 0.3}, "643567c740e0b94c"},
+		"ramp":    {arrival.Spec{Process: "ramp", From: 1, To: 16, Over: time.Minute}, "b9936b902ee65ccc"},
 	} {
 		first := draw(t, s.spec, 42, time.Minute, 1000)
 		g.Expect(len(first)).To(BeNumerically(">=", 1000))
@@ -196,28 +196,28 @@ func TestASeedIsASchedule(t *testing.T) {
 		g.Expect(draw(t, s.spec, 42, 2*time.Minute, 2000)[:len(first)]).To(Equal(first), "a longer schedule begins with a shorter one")
 		g.Expect(draw(t, s.spec, 43, time.Minute, 1000)[:10]).NotTo(Equal(first[:10]))
 		// Pinned: a schedule is the same on every machine and for ever.
-		g.Expect(load.Digest(first)).To(HavePrefix(s.want), process)
+		g.Expect(arrival.Digest(first)).To(HavePrefix(s.want), process)
 	}
-	g.Expect(load.Digest([]int64{1, 20})).To(Equal("783e5bca6f660d66ef3c0ddc0b14ed2dc86c70b1cabef7c0b33a76179149618d"), `printf '1\n20\n' | sha256sum`)
+	g.Expect(arrival.Digest([]int64{1, 20})).To(Equal("783e5bca6f660d66ef3c0ddc0b14ed2dc86c70b1cabef7c0b33a76179149618d"), `printf '1\n20\n' | sha256sum`)
 }
 
 func TestEveryFaultOfAProcessAtOnce(t *testing.T) {
 	for _, test := range []struct {
-		spec load.ArrivalSpec
+		spec arrival.Spec
 		want []string
 	}{
-		{load.ArrivalSpec{Process: "uniform"}, []string{`no process "uniform": there are constant, poisson, gamma, ramp, step, trace`}},
-		{load.ArrivalSpec{Process: "poisson", Rate: math.NaN(), Burstiness: 1, Scale: 2}, []string{"rate is NaN", "takes no burstiness", "takes no scale"}},
-		{load.ArrivalSpec{Process: "gamma"}, []string{"rate is 0", "burstiness is 0"}},
-		{load.ArrivalSpec{Process: "ramp", From: -1}, []string{"from is -1", "to is 0", "over is 0s"}},
-		{load.ArrivalSpec{Process: "step", Steps: []load.RateStep{{Rate: math.Inf(1), For: 1}, {}}}, []string{"rate of step 1 is +Inf", "rate of step 2 is 0", "duration of step 2 is 0s"}},
-		{load.ArrivalSpec{Process: "step"}, []string{"no steps"}},
-		{load.ArrivalSpec{Process: "trace", Offsets: []int64{3, 1}}, []string{"scale is 0", "offset 2 of the trace is 1 ns, after 3 ns"}},
-		{load.ArrivalSpec{Process: "trace", Scale: 1, Offsets: []int64{-1}}, []string{"offset 1 of the trace is -1 ns"}},
-		{load.ArrivalSpec{Process: "trace", Scale: 1e6, Offsets: []int64{1e12}}, []string{"the trace lasts 1000000000 s once it is scaled"}},
+		{arrival.Spec{Process: "uniform"}, []string{`no process "uniform": there are constant, poisson, gamma, ramp, step, trace`}},
+		{arrival.Spec{Process: "poisson", Rate: math.NaN(), Burstiness: 1, Scale: 2}, []string{"rate is NaN", "takes no burstiness", "takes no scale"}},
+		{arrival.Spec{Process: "gamma"}, []string{"rate is 0", "burstiness is 0"}},
+		{arrival.Spec{Process: "ramp", From: -1}, []string{"from is -1", "to is 0", "over is 0s"}},
+		{arrival.Spec{Process: "step", Steps: []arrival.RateStep{{Rate: math.Inf(1), For: 1}, {}}}, []string{"rate of step 1 is +Inf", "rate of step 2 is 0", "duration of step 2 is 0s"}},
+		{arrival.Spec{Process: "step"}, []string{"no steps"}},
+		{arrival.Spec{Process: "trace", Offsets: []int64{3, 1}}, []string{"scale is 0", "offset 2 of the trace is 1 ns, after 3 ns"}},
+		{arrival.Spec{Process: "trace", Scale: 1, Offsets: []int64{-1}}, []string{"offset 1 of the trace is -1 ns"}},
+		{arrival.Spec{Process: "trace", Scale: 1e6, Offsets: []int64{1e12}}, []string{"the trace lasts 1000000000 s once it is scaled"}},
 	} {
 		g := NewWithT(t)
-		_, err := load.NewArrivals(test.spec)
+		_, err := arrival.New(test.spec)
 		g.Expect(err).To(HaveOccurred())
 		g.Expect(strings.Split(err.Error(), "\n")).To(HaveLen(len(test.want)), err.Error())
 		for _, want := range test.want {
@@ -228,19 +228,19 @@ func TestEveryFaultOfAProcessAtOnce(t *testing.T) {
 
 func TestWindowsGoByTheScheduledMoment(t *testing.T) {
 	g := NewWithT(t)
-	a, err := load.NewArrivals(load.ArrivalSpec{Process: "constant", Rate: 10})
+	a, err := arrival.New(arrival.Spec{Process: "constant", Rate: 10})
 	g.Expect(err).NotTo(HaveOccurred())
-	s, err := load.Windows{Warmup: time.Second, Measure: 2 * time.Second, Drain: time.Minute}.Schedule(a, 1)
+	s, err := arrival.Windows{Warmup: time.Second, Measure: 2 * time.Second, Drain: time.Minute}.Schedule(a, 1)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Offsets).To(HaveLen(30))
 	g.Expect([]bool{s.Measured(9), s.Measured(10)}).To(Equal([]bool{false, true}))
 	g.Expect([]int64{s.Warmup, s.End, s.Drain}).To(Equal([]int64{1e9, 3e9, 60e9}))
-	g.Expect(s.Digest()).To(Equal(load.Digest(s.Offsets)))
-	s, err = load.Windows{Warmup: time.Second, Measure: 2 * time.Second, AtLeast: 50}.Schedule(a, 1)
+	g.Expect(s.Digest()).To(Equal(arrival.Digest(s.Offsets)))
+	s, err = arrival.Windows{Warmup: time.Second, Measure: 2 * time.Second, AtLeast: 50}.Schedule(a, 1)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Offsets).To(HaveLen(60), "the least number is of measured ones")
 	g.Expect(s.End).To(Equal(int64(5.9e9 + 1)))
-	_, err = load.Windows{Warmup: -1, Drain: -1, AtLeast: -1}.Schedule(a, 1)
+	_, err = arrival.Windows{Warmup: -1, Drain: -1, AtLeast: -1}.Schedule(a, 1)
 	g.Expect(err).To(MatchError(And(ContainSubstring("warmup is -1ns"), ContainSubstring("measure is 0s"), ContainSubstring("drain is -1ns"), ContainSubstring("least number of measured arrivals is -1"))))
 }
 
@@ -248,36 +248,36 @@ func TestPortableFunctionsAreRight(t *testing.T) {
 	g := NewWithT(t)
 	for x := 1e-300; x < 1e300; x *= 1.37 {
 		want := math.Log(x)
-		g.Expect(load.NaturalLog(x)).To(BeNumerically("~", want, 4e-16*max(1, math.Abs(want))), "ln %v", x)
+		g.Expect(arrival.NaturalLog(x)).To(BeNumerically("~", want, 4e-16*max(1, math.Abs(want))), "ln %v", x)
 	}
 	for x := 0.5; x < 2; x += 0.00037 {
-		g.Expect(load.NaturalLog(x)).To(BeNumerically("~", math.Log(x), 1e-15*math.Abs(math.Log(x))), "ln %v", x)
+		g.Expect(arrival.NaturalLog(x)).To(BeNumerically("~", math.Log(x), 1e-15*math.Abs(math.Log(x))), "ln %v", x)
 	}
 	for x := 0.0; x > -700; x -= 0.173 {
-		g.Expect(load.Exponential(x)).To(BeNumerically("~", math.Exp(x), 1e-15*math.Exp(x)), "e^%v", x)
+		g.Expect(arrival.Exponential(x)).To(BeNumerically("~", math.Exp(x), 1e-15*math.Exp(x)), "e^%v", x)
 	}
-	g.Expect([]float64{load.Exponential(-701), load.NaturalLog(1)}).To(Equal([]float64{0, 0}))
+	g.Expect([]float64{arrival.Exponential(-701), arrival.NaturalLog(1)}).To(Equal([]float64{0, 0}))
 }
 
-func FuzzArrivals(f *testing.F) {
+func FuzzSpec(f *testing.F) {
 	f.Add(uint8(2), 3.0, 0.5, 1.0, 2.0, int64(1e9), int64(5), 1.0)
 	f.Add(uint8(3), 0.0, 0.0, 1.0, 0.1, int64(1e9), int64(5), 0.0)
 	f.Fuzz(func(t *testing.T, process uint8, rate, burstiness, from, to float64, over, offset int64, scale float64) {
-		names := load.ArrivalProcesses()
-		s := load.ArrivalSpec{Process: names[int(process)%len(names)]}
+		names := arrival.Processes()
+		s := arrival.Spec{Process: names[int(process)%len(names)]}
 		switch s.Process {
 		case "gamma":
 			s.Rate, s.Burstiness = rate, burstiness
 		case "ramp":
 			s.From, s.To, s.Over = from, to, time.Duration(over)
 		case "step":
-			s.Steps = []load.RateStep{{Rate: from, For: time.Duration(over)}, {Rate: to, For: time.Duration(over)}}
+			s.Steps = []arrival.RateStep{{Rate: from, For: time.Duration(over)}, {Rate: to, For: time.Duration(over)}}
 		case "trace":
 			s.Offsets, s.Scale = []int64{0, offset}, scale
 		default:
 			s.Rate = rate
 		}
-		a, err := load.NewArrivals(s)
+		a, err := arrival.New(s)
 		if err != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package load
+package arrival
 
 import (
 	"crypto/sha256"
@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// ArrivalSpec declares when requests arrive, whatever the server does. Each
+// Spec declares when requests arrive, whatever the server does. Each
 // process takes its own fields and refuses the others. Rates are requests a
 // second.
-type ArrivalSpec struct {
-	Process string // one of [ArrivalProcesses]
+type Spec struct {
+	Process string // one of [Processes]
 
 	Rate float64 // constant, poisson, gamma
 	// Burstiness is the shape of gamma's gaps, whose mean stays 1/Rate: 1 is
@@ -40,13 +40,13 @@ type RateStep struct {
 	For  time.Duration
 }
 
-// arrivalProcess is a process and the fields that it takes.
-type arrivalProcess struct {
+// kind is a process by its name and the fields that it takes.
+type kind struct {
 	name   string
 	fields []string
 }
 
-var arrivalProcesses = []arrivalProcess{
+var kinds = []kind{
 	{"constant", []string{"rate"}},
 	{"poisson", []string{"rate"}},
 	{"gamma", []string{"rate", "burstiness"}},
@@ -55,10 +55,10 @@ var arrivalProcesses = []arrivalProcess{
 	{"trace", []string{"offsets", "scale"}},
 }
 
-// ArrivalProcesses are the names of the processes that there are.
-func ArrivalProcesses() []string {
+// Processes are the names of the processes that there are.
+func Processes() []string {
 	var names []string
-	for _, p := range arrivalProcesses {
+	for _, p := range kinds {
 		names = append(names, p.name)
 	}
 	return names
@@ -74,21 +74,21 @@ const (
 	mostDuration = 30 * 24 * time.Hour
 )
 
-// Arrivals is a checked arrival process. It can be drawn from by several
+// Process is a checked arrival process. It can be drawn from by several
 // goroutines.
-type Arrivals struct{ spec ArrivalSpec }
+type Process struct{ spec Spec }
 
-// NewArrivals checks a process and says everything that is wrong with it.
-func NewArrivals(s ArrivalSpec) (*Arrivals, error) {
-	at := slices.IndexFunc(arrivalProcesses, func(p arrivalProcess) bool { return p.name == s.Process })
+// New checks a process and says everything that is wrong with it.
+func New(s Spec) (*Process, error) {
+	at := slices.IndexFunc(kinds, func(p kind) bool { return p.name == s.Process })
 	if at < 0 {
-		return nil, fmt.Errorf("arrivals: there is no process %q: there are %s", s.Process, strings.Join(ArrivalProcesses(), ", "))
+		return nil, fmt.Errorf("arrivals: there is no process %q: there are %s", s.Process, strings.Join(Processes(), ", "))
 	}
 	var faults []error
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("arrivals: "+format, args...))
 	}
-	takes := arrivalProcesses[at].fields
+	takes := kinds[at].fields
 	for _, f := range []struct {
 		name string
 		set  bool
@@ -142,11 +142,11 @@ func NewArrivals(s ArrivalSpec) (*Arrivals, error) {
 		return nil, errors.Join(faults...)
 	}
 	s.Steps, s.Offsets = slices.Clone(s.Steps), slices.Clone(s.Offsets)
-	return &Arrivals{spec: s}, nil
+	return &Process{spec: s}, nil
 }
 
 // offsets checks those of a trace.
-func (s ArrivalSpec) offsets(fault func(string, ...any)) {
+func (s Spec) offsets(fault func(string, ...any)) {
 	if len(s.Offsets) == 0 {
 		fault("the trace has no offsets: give those of a file")
 	}
@@ -173,7 +173,7 @@ func (s ArrivalSpec) offsets(fault func(string, ...any)) {
 // A trace that has ended brings nothing more: it is silent to the end of until,
 // and one with fewer than atLeast offsets is an error, as are more than ten
 // million arrivals.
-func (a *Arrivals) Draw(seed uint64, until time.Duration, atLeast int) ([]int64, error) {
+func (a *Process) Draw(seed uint64, until time.Duration, atLeast int) ([]int64, error) {
 	if until < 0 || until > mostDuration || atLeast < 0 || atLeast > mostArrivals {
 		return nil, fmt.Errorf("arrivals: %s and %d arrivals were asked for: ask for 0 to %s and 0 to %d", until, atLeast, mostDuration, mostArrivals)
 	}
@@ -197,9 +197,9 @@ func (a *Arrivals) Draw(seed uint64, until time.Duration, atLeast int) ([]int64,
 
 // moments gives out the process's moments one after the other, in ns; false
 // once there are no more.
-func (a *Arrivals) moments(seed uint64) func() (int64, bool) {
+func (a *Process) moments(seed uint64) func() (int64, bool) {
 	s := a.spec
-	random := arrivalStream(seed, s.Process)
+	random := stream(seed, s.Process)
 	switch s.Process {
 	case "constant":
 		k := -1
@@ -231,7 +231,7 @@ func (a *Arrivals) moments(seed uint64) func() (int64, bool) {
 
 // inverse is the moment, in seconds, at which the process's cumulative rate
 // reaches y.
-func (s ArrivalSpec) inverse(y float64) float64 {
+func (s Spec) inverse(y float64) float64 {
 	switch s.Process {
 	case "ramp":
 		over := s.Over.Seconds()
@@ -262,10 +262,10 @@ func nanoseconds(seconds float64) int64 {
 	return int64(math.Round(min(seconds*1e9, 1<<62)))
 }
 
-// arrivalStream is the random numbers of one process: ChaCha8 keyed by the
+// stream is the random numbers of one process: ChaCha8 keyed by the
 // SHA-256 of the seed and the purpose, so that streams of neighbouring seeds
 // have nothing in common.
-func arrivalStream(seed uint64, process string) *rand.Rand {
+func stream(seed uint64, process string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256(fmt.Appendf(nil, "%d/arrivals/%s", seed, process))))
 }
 

@@ -1,4 +1,4 @@
-package load
+package arrival
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ type Schedule struct {
 
 // Schedule draws the arrivals of a seed for the windows, and says everything
 // that is wrong with them.
-func (w Windows) Schedule(a *Arrivals, seed uint64) (Schedule, error) {
+func (w Windows) Schedule(a *Process, seed uint64) (Schedule, error) {
 	var faults []error
 	for _, d := range []struct {
 		name  string

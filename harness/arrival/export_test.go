@@ -1,4 +1,4 @@
-package load
+package arrival
 
 // What only tests see: the functions that have to be the same everywhere.
 var (

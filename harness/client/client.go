@@ -156,7 +156,7 @@ func (c *Conn) stamp(tcp *net.TCPConn) {
 		c.why = (*err).Error()
 		return
 	}
-	stamps, err := stamp(tcp)
+	stamps, err := stamped(tcp)
 	if err != nil {
 		c.client.unstamped.Store(&err)
 		c.why = err.Error()

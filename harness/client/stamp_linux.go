@@ -8,9 +8,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"assay/harness/stamp"
 )
 
 // stampedConn reads with recvmsg, so that the kernel's receive time comes with
@@ -31,16 +32,16 @@ type stampedConn struct {
 // kernel stamps for the whole host as long as one socket asks for it.
 var stamping atomic.Int64
 
-// stamp asks the socket for software receive timestamps (SO_TIMESTAMPING,
+// stamped asks the socket for software receive timestamps (SO_TIMESTAMPING,
 // Documentation/networking/timestamping.rst in the kernel's source).
-func stamp(c *net.TCPConn) (stamper, error) {
+func stamped(c *net.TCPConn) (stamper, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
 	var setErr error
 	err = raw.Control(func(fd uintptr) {
-		setErr = askForStamps(int(fd))
+		setErr = stamp.Ask(int(fd))
 	})
 	if err = errors.Join(err, setErr); err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func awaitStamps() error {
 		return os.NewSyscallError("socket", err)
 	}
 	defer unix.Close(fd)
-	if err := askForStamps(fd); err != nil {
+	if err := stamp.Ask(fd); err != nil {
 		return err
 	}
 	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
@@ -97,16 +98,11 @@ func awaitStamps() error {
 			return os.NewSyscallError("poll", err)
 		}
 		_, n, _, _, err := unix.Recvmsg(fd, make([]byte, 1), oob[:], 0)
-		if err == nil && receiveTime(oob[:n]) != 0 {
+		if err == nil && stamp.Received(oob[:n]) != 0 {
 			return nil
 		}
 	}
 	return errors.New("the kernel does not say when it received what it was sent on loopback")
-}
-
-func askForStamps(fd int) error {
-	return os.NewSyscallError("setsockopt SO_TIMESTAMPING", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
-		unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE))
 }
 
 // Read reads once; received then says when the kernel got the last of it.
@@ -140,26 +136,10 @@ func (s *stampedConn) recvmsg(fd uintptr) bool {
 		}
 		s.n, s.err, s.kernel = n, err, 0
 		if err == nil && oob > 0 {
-			s.kernel = receiveTime(s.oob[:oob])
+			s.kernel = stamp.Received(s.oob[:oob])
 		}
 		return true
 	}
 }
 
 func (s *stampedConn) received() int64 { return s.kernel }
-
-// receiveTime finds the software timestamp among control messages: the first
-// of the three timespecs of SCM_TIMESTAMPING.
-func receiveTime(oob []byte) int64 {
-	for len(oob) >= unix.CmsgLen(0) {
-		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
-		if err != nil {
-			return 0
-		}
-		if header.Level == unix.SOL_SOCKET && header.Type == unix.SO_TIMESTAMPING && len(data) >= int(unsafe.Sizeof(unix.Timespec{})) {
-			return (*unix.Timespec)(unsafe.Pointer(&data[0])).Nano()
-		}
-		oob = rest
-	}
-	return 0
-}

@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// stamp has no receive timestamps to ask for on this system.
-func stamp(*net.TCPConn) (stamper, error) {
+// stamped has no receive timestamps to ask for on this system.
+func stamped(*net.TCPConn) (stamper, error) {
 	return nil, errors.New("this system's kernel gives no receive timestamps that this client knows")
 }

@@ -1,29 +1,24 @@
 package null
 
 import (
+	"errors"
 	"io"
 	"net"
-	"os"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"assay/harness/stamp"
 )
 
-// askForStamps has a socket, and every connection that it accepts, say when the
-// kernel received what is read: the null server is late itself where hundreds
-// of requests come at once, and a client is not to be blamed for that.
+// askForStamps has a listener's connections say when the kernel received what is
+// read: the null server is late itself where hundreds of requests come at once,
+// and a client is not to be blamed for that.
 func askForStamps(_, _ string, raw syscall.RawConn) error {
 	var set error
-	err := raw.Control(func(fd uintptr) {
-		set = os.NewSyscallError("setsockopt SO_TIMESTAMPING", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
-			unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE))
-	})
-	if err != nil {
-		return err
-	}
-	return set
+	err := raw.Control(func(fd uintptr) { set = stamp.Ask(int(fd)) })
+	return errors.Join(err, set)
 }
 
 // stamped reads a connection and notes when the first of what it read since
@@ -60,25 +55,9 @@ func (s *stamped) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if s.at == 0 {
-		if s.at = stampIn(oob[:control]); s.at == 0 {
+		if s.at = stamp.Received(oob[:control]); s.at == 0 {
 			s.at = time.Now().UnixNano()
 		}
 	}
 	return n, nil
-}
-
-// stampIn is the first of the three times of SCM_TIMESTAMPING, the kernel's
-// own; 0 if there is none.
-func stampIn(oob []byte) int64 {
-	for len(oob) >= unix.CmsgLen(0) {
-		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
-		if err != nil {
-			return 0
-		}
-		if header.Level == unix.SOL_SOCKET && header.Type == unix.SO_TIMESTAMPING && len(data) >= int(unsafe.Sizeof(unix.Timespec{})) {
-			return (*unix.Timespec)(unsafe.Pointer(&data[0])).Nano()
-		}
-		oob = rest
-	}
-	return 0
 }

@@ -1,0 +1,3 @@
+// Package stamp asks the kernel when it received what a socket reads, where the
+// system can say.
+package stamp

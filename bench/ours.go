@@ -18,7 +18,7 @@ const patience = 5 * time.Minute
 
 // chat is the request that both of this program's clients make.
 func chat(tokens int) client.Request {
-	request, err := client.NewChatRequest(client.ChatParams{
+	request, err := client.NewChatRequest(client.Params{
 		Model: "smollm2", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: tokens, TopP: 1, TokenIDs: true,
 	})
 	check(err)

@@ -76,7 +76,7 @@ func usage(n int) string {
 }
 
 func request(t *testing.T) client.Request {
-	r, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1, TokenIDs: true})
+	r, err := client.NewChatRequest(client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1, TokenIDs: true})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return r
 }
@@ -302,7 +302,7 @@ func TestARefusalBeforeTheWholeRequestWasReadIsHeard(t *testing.T) {
 			_ = c.Close() // with most of the request unread: the client's writes break
 		}
 	}()
-	request, err := client.NewChatRequest(client.ChatParams{Model: "m", MaxTokens: 1, TopP: 1,
+	request, err := client.NewChatRequest(client.Params{Model: "m", MaxTokens: 1, TopP: 1,
 		Messages: []client.Message{{Role: "user", Content: strings.Repeat("x", 16<<20)}}})
 	g.Expect(err).NotTo(HaveOccurred())
 	ask := func() (r record.Request) {
@@ -687,15 +687,20 @@ func TestNothingIsLeftBehind(t *testing.T) {
 }
 
 func TestARequestSaysAllItsMistakes(t *testing.T) {
-	_, err := client.NewChatRequest(client.ChatParams{})
+	_, err := client.NewChatRequest(client.Params{})
 	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("model"), ContainSubstring("message"), ContainSubstring("max_tokens"))))
-	_, err = client.NewCompletionRequest(client.CompletionParams{})
+	_, err = client.NewCompletionRequest(client.Params{})
 	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("model"), ContainSubstring("prompt"), ContainSubstring("max_tokens"))))
+	both := client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, Prompt: "Hi", MaxTokens: 1, TopP: 1}
+	_, err = client.NewChatRequest(both)
+	NewWithT(t).Expect(err).To(MatchError("a chat has messages and no prompt: leave it out"))
+	_, err = client.NewCompletionRequest(both)
+	NewWithT(t).Expect(err).To(MatchError("a plain completion has a prompt and no messages: leave them out"))
 }
 
 func TestACompletionIsAskedWithItsPromptAndOtherwiseAsAChat(t *testing.T) {
 	g := NewWithT(t)
-	r, err := client.NewCompletionRequest(client.CompletionParams{Model: "m", Prompt: "Hi", MaxTokens: 8, Temperature: 0.5, TopP: 0.9, RepetitionPenalty: 1.1, Seed: 3, Exact: true, TokenIDs: true})
+	r, err := client.NewCompletionRequest(client.Params{Model: "m", Prompt: "Hi", MaxTokens: 8, Temperature: 0.5, TopP: 0.9, RepetitionPenalty: 1.1, Seed: 3, Exact: true, TokenIDs: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(r.Body)).To(Equal(`{"model":"m","prompt":"Hi","max_tokens":8,"temperature":0.5,"top_p":0.9,"repetition_penalty":1.1,"seed":3,` +
 		`"ignore_eos":true,"min_tokens":8,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true}`))
@@ -703,14 +708,14 @@ func TestACompletionIsAskedWithItsPromptAndOtherwiseAsAChat(t *testing.T) {
 }
 
 func TestAPinnedPenaltyIsSentThoughItIsTheUsualOne(t *testing.T) {
-	r, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1, RepetitionPenalty: 1})
+	r, err := client.NewChatRequest(client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1, RepetitionPenalty: 1})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(string(r.Body)).To(And(ContainSubstring(`"repetition_penalty":1`), ContainSubstring(`"top_p":1`)))
 }
 
 func TestTheFixedLaneForcesTheLength(t *testing.T) {
 	g := NewWithT(t)
-	p := client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1}
+	p := client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1}
 	natural, err := client.NewChatRequest(p)
 	g.Expect(err).NotTo(HaveOccurred())
 	p.Exact = true
@@ -729,7 +734,7 @@ func ExampleClient() {
 		_, _ = io.WriteString(w, token("Hello", 1)+token(" there", 2)+finish+done)
 	}))
 	defer server.Close()
-	request, err := client.NewChatRequest(client.ChatParams{
+	request, err := client.NewChatRequest(client.Params{
 		Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1, TokenIDs: true,
 	})
 	if err != nil {
@@ -758,7 +763,7 @@ func BenchmarkDecode(b *testing.B) {
 		_, _ = io.WriteString(w, finish+usage(128)+done)
 	}))
 	defer server.Close()
-	request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 128, TopP: 1, TokenIDs: true})
+	request, err := client.NewChatRequest(client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 128, TopP: 1, TokenIDs: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -775,7 +780,7 @@ func BenchmarkDecode(b *testing.B) {
 
 // What is sent is decided once, before the wave, and the same every time.
 func ExampleNewChatRequest() {
-	request, err := client.NewChatRequest(client.ChatParams{
+	request, err := client.NewChatRequest(client.Params{
 		Model: "smollm2", Messages: []client.Message{{Role: "user", Content: "Name a colour."}}, MaxTokens: 16, TopP: 1, Exact: true, TokenIDs: true,
 	})
 	if err != nil {

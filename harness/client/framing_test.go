@@ -58,7 +58,7 @@ func decode(t testing.TB, listener net.Listener, response []byte, sizes func() i
 	}))
 	clk := clock.Start()
 	conn := c.Dial(t.Context(), client.Target{BaseURL: "http://" + listener.Addr().String()})
-	request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1, TokenIDs: true})
+	request, err := client.NewChatRequest(client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1, TokenIDs: true})
 	if err != nil {
 		t.Fatal(err)
 	}

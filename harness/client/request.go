@@ -20,11 +20,14 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// ChatParams is a streaming chat completion: everything that an engine's
-// defaults could decide differently is said.
-type ChatParams struct {
-	Model       string
-	Messages    []Message
+// Params is a streaming completion: everything that an engine's defaults could
+// decide differently is said.
+type Params struct {
+	Model    string
+	Messages []Message // of a chat
+	// Prompt is a plain completion's: it goes to the model as it is, without the
+	// chat template.
+	Prompt      string
 	MaxTokens   int
 	Temperature float64
 	TopP        float64
@@ -36,20 +39,6 @@ type ChatParams struct {
 	Exact bool
 	// TokenIDs asks for the ids of the tokens (return_token_ids).
 	TokenIDs bool
-}
-
-// CompletionParams is a streaming plain completion: Prompt goes to the model as
-// it is, without the chat template. The rest is as in [ChatParams].
-type CompletionParams struct {
-	Model             string
-	Prompt            string
-	MaxTokens         int
-	Temperature       float64
-	TopP              float64
-	RepetitionPenalty float64
-	Seed              uint64
-	Exact             bool
-	TokenIDs          bool
 }
 
 // Request is one request's body, made before the wave.
@@ -87,31 +76,32 @@ type requestBody struct {
 
 // NewChatRequest makes a body for [ChatPath]. The same parameters give the same
 // bytes.
-func NewChatRequest(p ChatParams) (Request, error) {
-	var empty error
+func NewChatRequest(p Params) (Request, error) {
+	var errs []error
 	if len(p.Messages) == 0 {
-		empty = errors.New("a request needs at least one message")
+		errs = append(errs, errors.New("a request needs at least one message"))
 	}
-	return newRequest(p, "", empty)
+	if p.Prompt != "" {
+		errs = append(errs, errors.New("a chat has messages and no prompt: leave it out"))
+	}
+	return newRequest(p, errs)
 }
 
 // NewCompletionRequest makes a body for [CompletionsPath]. The same parameters
 // give the same bytes.
-func NewCompletionRequest(p CompletionParams) (Request, error) {
-	var empty error
+func NewCompletionRequest(p Params) (Request, error) {
+	var errs []error
 	if p.Prompt == "" {
-		empty = errors.New("a request needs a prompt that is not empty")
+		errs = append(errs, errors.New("a request needs a prompt that is not empty"))
 	}
-	return newRequest(ChatParams{
-		Model: p.Model, MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
-		RepetitionPenalty: p.RepetitionPenalty, Seed: p.Seed, Exact: p.Exact, TokenIDs: p.TokenIDs,
-	}, p.Prompt, empty)
+	if len(p.Messages) > 0 {
+		errs = append(errs, errors.New("a plain completion has a prompt and no messages: leave them out"))
+	}
+	return newRequest(p, errs)
 }
 
-// newRequest makes the body of a chat's messages or of a prompt; empty says that
-// there is neither.
-func newRequest(p ChatParams, prompt string, empty error) (Request, error) {
-	errs := []error{empty}
+// newRequest makes the body, unless errs or its own checks speak against it.
+func newRequest(p Params, errs []error) (Request, error) {
 	if p.Model == "" {
 		errs = append(errs, errors.New("a request needs a model: set the plan's model.served_as"))
 	}
@@ -122,7 +112,7 @@ func newRequest(p ChatParams, prompt string, empty error) (Request, error) {
 		return Request{}, err
 	}
 	body := requestBody{
-		Model: p.Model, Messages: p.Messages, Prompt: prompt, MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
+		Model: p.Model, Messages: p.Messages, Prompt: p.Prompt, MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
 		IgnoreEOS: p.Exact, Stream: true, ReturnTokenIDs: p.TokenIDs,
 	}
 	if p.RepetitionPenalty != 0 {

@@ -104,7 +104,7 @@ func burst(t *testing.T, settle record.Settle) (load.Burst, *atomic.Int64) {
 		fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"token_ids\":[1],\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
 	t.Cleanup(server.Close)
-	request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 1, TopP: 1, TokenIDs: true})
+	request, err := client.NewChatRequest(client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 1, TopP: 1, TokenIDs: true})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	b := load.Burst{
 		Place: plan.Lifecycle{Number: 1, Pair: 1, Position: 1, Arm: "a"}, Wave: plan.Wave{Number: 2, Tier: 4, Repeat: 1}, Executed: 2, Lane: plan.Natural,

@@ -36,7 +36,7 @@ func open(t *testing.T, rate float64, w arrival.Windows, hold func(since time.Du
 		fmt.Fprint(out, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
 	t.Cleanup(server.Close)
-	request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 1, TopP: 1})
+	request, err := client.NewChatRequest(client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 1, TopP: 1})
 	g.Expect(err).NotTo(HaveOccurred())
 	a, err := arrival.New(arrival.Spec{Process: "constant", Rate: rate})
 	g.Expect(err).NotTo(HaveOccurred())

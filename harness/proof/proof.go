@@ -37,7 +37,7 @@ func Run(ctx context.Context, streams int) (record.ClientProof, error) {
 		return record.ClientProof{}, fmt.Errorf("the client can't be proved: no server can listen on the loopback interface: %w", err)
 	}
 	defer listener.Close()
-	request, err := client.NewChatRequest(client.ChatParams{
+	request, err := client.NewChatRequest(client.Params{
 		Model: "null", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: tokens, TopP: 1, TokenIDs: true,
 	})
 	if err != nil {

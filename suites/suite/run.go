@@ -317,7 +317,7 @@ func (r *Run) idleness(c *running) load.Idleness {
 		i.Gauges = func(ctx context.Context) (telemetry.Gauges, error) { return telemetry.ReadGauges(ctx, url, prepare) }
 	} else {
 		i.Probe = func(ctx context.Context) error {
-			request, err := r.request(client.CompletionParams{Prompt: "Hi", MaxTokens: 1, TopP: 1})
+			request, err := r.request(client.Params{Prompt: "Hi", MaxTokens: 1, TopP: 1})
 			if err != nil {
 				return err
 			}
@@ -334,7 +334,7 @@ func (r *Run) items(place plan.Lifecycle, w plan.Wave, arm plan.Arm) ([]load.Ite
 	var items []load.Item
 	for ordinal := 1; ordinal <= w.Attempts(); ordinal++ {
 		id, text := r.asks.at(place.Lane, ordinal)
-		request, err := r.request(client.CompletionParams{
+		request, err := r.request(client.Params{
 			Prompt: text, MaxTokens: asked.Tokens, Temperature: r.Plan.Temperature(), Seed: r.Plan.Seed,
 			TopP: r.Plan.Sampling.TopP, RepetitionPenalty: r.Plan.Sampling.RepetitionPenalty,
 			Exact: asked.Lane == plan.Fixed, TokenIDs: *arm.TokenIDs,
@@ -357,16 +357,13 @@ func (r *Run) path() string {
 
 // request asks the plan's model through the plan's API: a chat's one message is
 // the prompt.
-func (r *Run) request(p client.CompletionParams) (client.Request, error) {
+func (r *Run) request(p client.Params) (client.Request, error) {
 	p.Model = r.Plan.Model.ServedAs
 	if r.Plan.Workload.API == plan.Completions {
 		return client.NewCompletionRequest(p)
 	}
-	return client.NewChatRequest(client.ChatParams{
-		Model: p.Model, Messages: []client.Message{{Role: "user", Content: p.Prompt}},
-		MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
-		RepetitionPenalty: p.RepetitionPenalty, Seed: p.Seed, Exact: p.Exact, TokenIDs: p.TokenIDs,
-	})
+	p.Messages, p.Prompt = []client.Message{{Role: "user", Content: p.Prompt}}, ""
+	return client.NewChatRequest(p)
 }
 
 // Stop stops and removes the current server and keeps its lifecycle's record,

@@ -97,7 +97,7 @@ func BenchmarkReplay(b *testing.B) {
 			for b.Loop() {
 				for i := range 144 {
 					r := record.Request{}
-					request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: c.Prompts[i%12]}}, MaxTokens: forced, TopP: 1, TokenIDs: true, Exact: exact})
+					request, err := client.NewChatRequest(client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: c.Prompts[i%12]}}, MaxTokens: forced, TopP: 1, TokenIDs: true, Exact: exact})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -48,7 +48,7 @@ func post(t *testing.T, url, body string) (int, map[string]any) {
 // ask asks for so many tokens exactly.
 func ask(t *testing.T, s engine.Server, prompt string, n int) record.Request {
 	t.Helper()
-	request, err := client.NewChatRequest(client.ChatParams{Model: "m", Messages: []client.Message{{Role: "user", Content: prompt}}, MaxTokens: n, TopP: 1, TokenIDs: true, Exact: true})
+	request, err := client.NewChatRequest(client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: prompt}}, MaxTokens: n, TopP: 1, TokenIDs: true, Exact: true})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	clk := clock.Start()
 	before := clk.Read()
@@ -73,7 +73,7 @@ func TestTheSamePromptGetsTheSameAnswerFromEveryServer(t *testing.T) {
 func TestACompletionIsItsPromptWithoutTheTemplate(t *testing.T) {
 	g := NewWithT(t)
 	s := launch(t, config("t4-vllm"))
-	request, err := client.NewCompletionRequest(client.CompletionParams{Model: "m", Prompt: "Why is the sky blue?", MaxTokens: 20, TopP: 1, TokenIDs: true, Exact: true})
+	request, err := client.NewCompletionRequest(client.Params{Model: "m", Prompt: "Why is the sky blue?", MaxTokens: 20, TopP: 1, TokenIDs: true, Exact: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	clk := clock.Start()
 	var r record.Request

@@ -22,7 +22,7 @@ var exhausted = []struct{ says, what, remedy string }{
 // saturation is what the client's own use of its machine says against a wave.
 // The processors say nothing about the client where the server is emulated, and
 // so part of this process.
-func (s *summarizer) saturation(w record.Wave, against func(string, ...any)) {
+func (s *summarizer) saturation(w record.Wave, p record.Population, against func(string, ...any)) {
 	c := w.Client
 	if c != nil && c.Busiest != nil && *c.Busiest >= Saturated && s.plan.Arm(w.Arm).Engine.Emulated == nil {
 		against("client_saturated: cpu: the client used %.0f %% of the processors it may use over a second: give it more, or ask for less", *c.Busiest*100)
@@ -37,7 +37,7 @@ func (s *summarizer) saturation(w record.Wave, against func(string, ...any)) {
 	}
 	for _, e := range exhausted {
 		n := 0
-		for _, r := range s.run.Of(w).Attempts {
+		for _, r := range p.Attempts {
 			if r.Error != nil && strings.Contains(*r.Error, e.says) {
 				n++
 			}

@@ -208,7 +208,7 @@ func (s *summarizer) wave(w record.Wave) Wave {
 	}
 	s.client(w, p, &out)
 	out.Watched = s.watched(w, p)
-	out.Validity = s.waveValidity(w, out)
+	out.Validity = s.waveValidity(w, p, out)
 	return out
 }
 
@@ -322,8 +322,8 @@ func ReleaseLag(attempts []record.Request) (lag int64, sent int) {
 
 // waveValidity is what the plan's gates say to a wave, and after it what is
 // wrong with its records.
-func (s *summarizer) waveValidity(w record.Wave, out Wave) Validity {
-	v := s.gates(w, out)
+func (s *summarizer) waveValidity(w record.Wave, p record.Population, out Wave) Validity {
+	v := s.gates(w, p, out)
 	for _, f := range s.found[[2]int{w.Lifecycle, w.Number}] {
 		v.Reasons = append(v.Reasons, f.String())
 	}
@@ -332,7 +332,7 @@ func (s *summarizer) waveValidity(w record.Wave, out Wave) Validity {
 }
 
 // gates is what the plan's gates say to a wave.
-func (s *summarizer) gates(w record.Wave, out Wave) Validity {
+func (s *summarizer) gates(w record.Wave, p record.Population, out Wave) Validity {
 	v := Validity{Reasons: []string{}, Notes: []string{}}
 	against := func(format string, args ...any) { v.Reasons = append(v.Reasons, fmt.Sprintf(format, args...)) }
 	note := func(format string, args ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, args...)) }
@@ -358,7 +358,7 @@ func (s *summarizer) gates(w record.Wave, out Wave) Validity {
 	if lag := out.ReleaseLag.Value; lag != nil && *lag > gates.ReleaseLag.D().Seconds() {
 		against("client_saturated: release_lag: the last request was sent %.3f ms after the first, the plan allows %s", *lag*1e3, gates.ReleaseLag)
 	}
-	s.saturation(w, against)
+	s.saturation(w, p, against)
 	switch {
 	case w.Requests > 0: // on a fresh server, which nothing was sent to before
 	case w.CarryOver == nil:

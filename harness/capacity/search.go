@@ -1,24 +1,16 @@
 package capacity
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
 )
 
-// Outcome is what one probe counted over its measured attempts.
-type Outcome struct {
-	Attempts int // all that were scheduled in the measurement, failed ones too
-	Within   int // those that ended well and within the limit
-}
-
-// Probe offers a rate, in requests a second, with the arrivals of a seed.
-type Probe func(ctx context.Context, rate float64, seed uint64) (Outcome, error)
-
-// Search declares what is sought.
+// Search declares what is sought: the highest rate at which all objectives
+// hold. What it asks for next follows from the probes so far and from nothing
+// else, so that whoever has their records can go through it again.
 type Search struct {
-	Quantile   float64 // the share that has to be within the limit, such as 0.95
+	Objectives []Objective
 	Confidence float64 // of each verdict, one-sided
 	From, To   float64 // requests a second
 	Within     float64 // the bracket is narrow enough at hi/lo ≤ 1 + this
@@ -26,98 +18,37 @@ type Search struct {
 	Seed       uint64  // of the first probe; each next one has the next
 }
 
-// Probed is one probe as it was judged: by its own counts alone, since counts
-// that are added up until they decide decide too easily.
-type Probed struct {
-	Rate    float64
-	Seed    uint64
-	Outcome Outcome
-	Verdict Verdict
-}
-
 // Result is a bracket and what led to it. Each verdict is wrong with
 // probability 1 − confidence at most, and each further try of a rate is a
 // further chance to be: the whole bracket is less sure than one of them. A rate
 // that stayed undecided is in neither end.
 type Result struct {
-	Holds  float64 // the highest rate shown to hold; 0: none
-	Fails  float64 // the lowest rate shown to fail; +Inf: none up to To
-	Bound  float64 // Fails/Holds − 1; +Inf where one of them is missing
-	Probes []Probed
+	Holds  *float64 `json:"holds"` // the highest rate shown to hold, requests a second; nil: none
+	Fails  *float64 `json:"fails"` // the lowest rate shown to fail; nil: none
+	Bound  *float64 `json:"bound"` // Fails/Holds − 1; nil where one of them is
+	Probes []Probed `json:"probes"`
 	// Reason is why the bracket is wider than was asked; empty if it is not.
-	Reason string
+	Reason string `json:"reason"`
 }
 
-// Run searches: the rate is doubled from From until it fails or To holds, then
-// the bracket is halved on a logarithmic scale until it is narrow enough or a
-// rate stays undecided. It takes it for granted that a rate above one that
-// fails fails too. What was found before a probe's error comes back with it.
-func (s Search) Run(ctx context.Context, probe Probe) (Result, error) {
-	r := Result{Fails: math.Inf(1), Bound: math.Inf(1)}
-	if err := s.check(); err != nil {
-		return r, err
-	}
-	rate := s.From
-	for {
-		verdict, err := s.at(ctx, probe, rate, &r)
-		if err != nil {
-			return r, err
-		}
-		switch verdict {
-		case Undecided:
-			r.Reason = fmt.Sprintf("%.4g requests a second stayed undecided over %d probes: measure longer, or ask for a wider bracket", rate, s.Tries)
-			return r, nil
-		case Holds:
-			r.Holds = rate
-		case Fails:
-			r.Fails = rate
-		}
-		r.Bound = math.Inf(1)
-		if r.Holds > 0 {
-			r.Bound = r.Fails/r.Holds - 1
-		}
-		switch {
-		case r.Holds == 0:
-			r.Reason = fmt.Sprintf("it fails at the lowest rate, %.4g requests a second: search from a lower one", rate)
-			return r, nil
-		case r.Holds >= s.To:
-			r.Reason = fmt.Sprintf("it holds at the highest rate, %.4g requests a second: search to a higher one", rate)
-			return r, nil
-		case r.Bound <= s.Within:
-			return r, nil
-		case math.IsInf(r.Fails, 1):
-			rate = min(2*rate, s.To)
-		default:
-			rate = math.Sqrt(r.Holds * r.Fails)
-		}
-	}
-}
-
-// at probes a rate until a probe decides.
-func (s Search) at(ctx context.Context, probe Probe, rate float64, r *Result) (Verdict, error) {
-	for range s.Tries {
-		seed := s.Seed + uint64(len(r.Probes))
-		outcome, err := probe(ctx, rate, seed)
-		if err == nil && (outcome.Attempts < 0 || outcome.Within < 0 || outcome.Within > outcome.Attempts) {
-			err = fmt.Errorf("%d of %d attempts are called within the limit, which can't be", outcome.Within, outcome.Attempts)
-		}
-		if err != nil {
-			return Undecided, fmt.Errorf("capacity: the probe at %.4g requests a second, seed %d: %w", rate, seed, err)
-		}
-		verdict := Judge(outcome.Within, outcome.Attempts, s.Quantile, s.Confidence)
-		r.Probes = append(r.Probes, Probed{rate, seed, outcome, verdict})
-		if verdict != Undecided {
-			return verdict, nil
-		}
-	}
-	return Undecided, nil
-}
-
-func (s Search) check() error {
+// Check says everything that is wrong with the search at once, or nil.
+func (s Search) Check() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("capacity: "+format, args...)) }
-	if !(s.Quantile > 0 && s.Quantile < 1) {
-		fault("the quantile is %v: write more than 0 and less than 1", s.Quantile)
+	if len(s.Objectives) == 0 {
+		fault("there is no objective: write one at least")
+	}
+	names := map[string]bool{}
+	for i, o := range s.Objectives {
+		if o.Name == "" {
+			fault("objective %d has no name: write one", i+1)
+		} else if names[o.Name] {
+			fault("there are two objectives %q: leave one out", o.Name)
+		}
+		names[o.Name] = true
+		if !(o.Share > 0 && o.Share < 1) {
+			fault("the share of objective %q is %v: write more than 0 and less than 1; no number of attempts shows a share of all", o.Name, o.Share)
+		}
 	}
 	if !(s.Confidence > 0.5 && s.Confidence < 1) {
 		fault("the confidence is %v: write more than 0.5 and less than 1", s.Confidence)
@@ -132,4 +63,78 @@ func (s Search) check() error {
 		fault("%d probes of a rate are allowed: write 1 or more", s.Tries)
 	}
 	return errors.Join(faults...)
+}
+
+// Next is the probe that a valid search asks for after those that are done: the
+// rate in requests a second and the arrivals' seed. The rate is doubled from
+// From until it fails or To holds, then the bracket is halved on a logarithmic
+// scale until it is narrow enough or a rate stays undecided. It takes it for
+// granted that a rate above one that fails fails too. over: there is none,
+// since the search is at its end, or since it would not have asked for those
+// that are done (see [Search.Follows]).
+func (s Search) Next(done []Probed) (rate float64, seed uint64, over bool) {
+	at, err := s.replay(done)
+	if err != nil || at.over {
+		return 0, 0, true
+	}
+	return at.rate, at.seed, false
+}
+
+// Follows says where the probes that are done are not those that the search
+// asks for: at the first whose rate or seed is another, that has no verdict, or
+// that comes after the search's end. That each verdict follows from the
+// attempts is for [Search.Judge] to say.
+func (s Search) Follows(done []Probed) error {
+	_, err := s.replay(done)
+	return err
+}
+
+// Result is what the probes that are done show. One of a search that is not at
+// its end, or would not have asked for them, says so in its reason; the latter
+// has no bracket.
+func (s Search) Result(done []Probed) Result {
+	r := Result{Probes: append([]Probed{}, done...)}
+	at, err := s.replay(done)
+	if err != nil {
+		r.Reason = err.Error()
+		return r
+	}
+	r.Reason = at.reason
+	if !at.over {
+		r.Reason = fmt.Sprintf("the search was not at its end: %.4g requests a second was to be probed next", at.rate)
+	}
+	if at.holds > 0 {
+		r.Holds = &at.holds
+	}
+	if !math.IsInf(at.fails, 1) {
+		r.Fails = &at.fails
+	}
+	if bound := at.bound(); !math.IsInf(bound, 1) {
+		r.Bound = &bound
+	}
+	return r
+}
+
+// MostProbes is how many probes a valid search can take at most.
+func (s Search) MostProbes() int {
+	rates := 1
+	for rate := s.From; rate < s.To; rate = min(2*rate, s.To) {
+		rates++
+	}
+	// A hair less is asked of the halving than of the search, so that its
+	// rounding can't add a rate.
+	for gap := min(2, s.To/s.From); gap-1 > float64(s.Within*(1-1e-9)); gap = math.Sqrt(gap) {
+		rates++
+	}
+	return rates * s.Tries
+}
+
+// FewestAttempts is how many measured attempts a probe needs at least before it
+// can hold: so many all within the limit, and independent of one another.
+func (s Search) FewestAttempts() int {
+	most := 0
+	for _, o := range s.Objectives {
+		most = max(most, o.fewest(s.Confidence))
+	}
+	return most
 }

@@ -22,7 +22,8 @@ type Judged struct {
 	Name   string `json:"name"`
 	Of     int    `json:"of"`     // attempts that have a value, failed ones too
 	Within int    `json:"within"` // of those
-	// Effective is how many independent attempts they are worth.
+	// Effective is how many independent attempts they are worth: Of divided by
+	// the design effect of their order (Kish, Survey Sampling, 1965).
 	Effective float64 `json:"effective"`
 	// Lower and Upper are one-sided bounds of the share within the limit: Lower
 	// at the search's confidence, Upper at 1 − (1−confidence)/m, m being the
@@ -32,8 +33,8 @@ type Judged struct {
 	Verdict Verdict `json:"verdict"`
 }
 
-// judge judges an objective by its attempts.
-func (o Objective) judge(within []bool, confidence float64, objectives int) Judged {
+// judge judges an objective by its attempts, and their values if there are any.
+func (o Objective) judge(within []bool, values []float64, confidence float64, objectives int) Judged {
 	j := Judged{Name: o.Name, Of: len(within), Upper: 1, Verdict: Undecided}
 	for _, w := range within {
 		if w {
@@ -43,7 +44,7 @@ func (o Objective) judge(within []bool, confidence float64, objectives int) Judg
 	if j.Of == 0 {
 		return j // nothing was seen, and nothing is shown
 	}
-	j.Effective = float64(j.Of)
+	j.Effective = float64(j.Of) / designEffect(within, values)
 	k := float64(j.Within) / float64(j.Of) * j.Effective
 	j.Lower = LowerBound(k, j.Effective, confidence)
 	j.Upper = UpperBound(k, j.Effective, 1-(1-confidence)/float64(objectives))

@@ -1,6 +1,10 @@
 package capacity
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Probed is one probe as it was judged: by its own attempts alone, since counts
 // that are added up until they decide decide too easily.
@@ -21,14 +25,38 @@ type Probed struct {
 // (Bonferroni). All else is undecided: an objective that no attempt has a value
 // of too, unless another fails.
 //
-// It is an error if the outcome has not one list for each objective.
-func (s Search) Judge(rate float64, seed uint64, o Outcome) (Probed, error) {
+// values are, for each objective and as its list in the outcome, what was held
+// against the limit, in any unit, more being worse: +Inf for an attempt that
+// failed before its value could be seen. A failure rate's are those of a
+// latency. They are there to see how far attempts hang together. Without them
+// this is seen only from which were within, which finds too many rates to hold:
+// the package says how many.
+//
+// It is an error if the outcome has not one list for each objective, or if the
+// values have not, or not as many as there are attempts, or one is no number.
+func (s Search) Judge(rate float64, seed uint64, o Outcome, values ...[]float64) (Probed, error) {
+	wrong := func(format string, args ...any) (Probed, error) {
+		return Probed{}, fmt.Errorf("capacity: the probe at %.4g requests a second, seed %d, "+format, append([]any{rate, seed}, args...)...)
+	}
 	if len(o) != len(s.Objectives) {
-		return Probed{}, fmt.Errorf("capacity: the probe at %.4g requests a second, seed %d, has the outcomes of %d objectives, and %d are sought: give one list for each", rate, seed, len(o), len(s.Objectives))
+		return wrong("has the outcomes of %d objectives, and %d are sought: give one list for each", len(o), len(s.Objectives))
+	}
+	if values != nil && len(values) != len(s.Objectives) {
+		return wrong("has the values of %d objectives, and %d are sought: give one list for each, or none", len(values), len(s.Objectives))
 	}
 	p := Probed{Rate: rate, Seed: seed, Verdict: Holds}
 	for i, objective := range s.Objectives {
-		j := objective.judge(o[i], s.Confidence, len(s.Objectives))
+		var of []float64
+		if values != nil {
+			of = values[i]
+			if len(of) != len(o[i]) {
+				return wrong("has %d attempts and %d values of %q: give one for each", len(o[i]), len(of), objective.Name)
+			}
+			if at := slices.IndexFunc(of, math.IsNaN); at >= 0 {
+				return wrong("has no number as value %d of %q: give +Inf where the attempt failed before it", at+1, objective.Name)
+			}
+		}
+		j := objective.judge(o[i], of, s.Confidence, len(s.Objectives))
 		p.Objectives = append(p.Objectives, j)
 		switch {
 		case j.Verdict == Fails:

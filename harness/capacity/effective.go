@@ -1,0 +1,78 @@
+package capacity
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// cuts are the shares of a probe's values at which its correlation is looked
+// at, beside the limit itself.
+var cuts = []float64{0.5, 0.8, 0.9, 0.95}
+
+// designEffect is how many times wider than independent ones the attempts make
+// the variance of their share within the limit: the largest of what being
+// within the limit shows, and being within each of the values' own quantiles.
+// Where few attempts or none are late the limit itself shows little of how they
+// hang together, and takes them for independent just when they were all lucky
+// together; the values still show it.
+func designEffect(within []bool, values []float64) float64 {
+	most := inflation(within)
+	if values == nil {
+		return most
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	below := make([]bool, len(values))
+	for _, cut := range cuts {
+		limit := sorted[int(math.Ceil(cut*float64(len(sorted))))-1]
+		for i, v := range values {
+			below[i] = v <= limit
+		}
+		most = max(most, inflation(below))
+	}
+	return most
+}
+
+// inflation is the variance of the mean of a sequence in order, divided by what
+// it would be if its elements were independent; 1 at least, and where all are
+// the same. The variance is by Geyer's initial monotone sequence (Statistical
+// Science 7, 1992): autocovariances are added two by two until a pair's sum is
+// no longer positive, none counting for more than one before it. They are
+// counts of pairs, so that it is the same on every machine.
+func inflation(x []bool) float64 {
+	n := len(x)
+	words, sums := make([]uint64, n/64+2), make([]int, n+1)
+	for i, b := range x {
+		sums[i+1] = sums[i]
+		if b {
+			sums[i+1]++
+			words[i/64] |= 1 << (i % 64)
+		}
+	}
+	share := float64(sums[n]) / float64(n)
+	// covariance is that at a lag, times n.
+	covariance := func(lag int) float64 {
+		both := 0
+		for w := 0; w+lag/64 < len(words)-1; w++ {
+			// A shift by 64 gives 0, as it has to where the lag is whole words.
+			later := words[w+lag/64]>>(lag%64) | words[w+lag/64+1]<<(64-lag%64)
+			both += bits.OnesCount64(words[w] & later)
+		}
+		ends := float64(sums[n-lag] + sums[n] - sums[lag])
+		return float64(both) - float64(share*ends) + float64(float64(n-lag)*float64(share*share))
+	}
+	variance := covariance(0)
+	if variance <= 0 {
+		return 1
+	}
+	sum, last := -variance, math.Inf(1)
+	for lag := 0; lag+1 < n; lag += 2 {
+		pair := covariance(lag) + covariance(lag+1)
+		if pair <= 0 {
+			break
+		}
+		last = min(last, pair)
+		sum += 2 * last
+	}
+	return max(1, sum/variance)
+}

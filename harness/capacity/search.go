@@ -19,7 +19,7 @@ type Search struct {
 }
 
 // Result is a bracket and what led to it. Each verdict is wrong with
-// probability 1 − confidence at most, and each further try of a rate is a
+// probability 1 − confidence, and each further try of a rate is a
 // further chance to be: the whole bracket is less sure than one of them. A rate
 // that stayed undecided is in neither end.
 type Result struct {
@@ -67,11 +67,13 @@ func (s Search) Check() error {
 
 // Next is the probe that a valid search asks for after those that are done: the
 // rate in requests a second and the arrivals' seed. The rate is doubled from
-// From until it fails or To holds, then the bracket is halved on a logarithmic
-// scale until it is narrow enough or a rate stays undecided. It takes it for
-// granted that a rate above one that fails fails too. over: there is none,
-// since the search is at its end, or since it would not have asked for those
-// that are done (see [Search.Follows]).
+// From until it fails or To is reached, then the bracket is halved on a
+// logarithmic scale until it is narrow enough. A rate that stays undecided
+// leaves two gaps, one to the highest rate that holds and one to the lowest
+// that fails, which are halved likewise, the lower one first. It takes it for
+// granted that a rate above one that fails fails too, and one below one that
+// holds holds. over: there is none, since the search is at its end, or since it
+// would not have asked for those that are done (see [Search.Follows]).
 func (s Search) Next(done []Probed) (rate float64, seed uint64, over bool) {
 	at, err := s.replay(done)
 	if err != nil || at.over {
@@ -99,7 +101,7 @@ func (s Search) Result(done []Probed) Result {
 		r.Reason = err.Error()
 		return r
 	}
-	r.Reason = at.reason
+	r.Reason = s.reason(at)
 	if !at.over {
 		r.Reason = fmt.Sprintf("the search was not at its end: %.4g requests a second was to be probed next", at.rate)
 	}
@@ -109,7 +111,8 @@ func (s Search) Result(done []Probed) Result {
 	if !math.IsInf(at.fails, 1) {
 		r.Fails = &at.fails
 	}
-	if bound := at.bound(); !math.IsInf(bound, 1) {
+	if r.Holds != nil && r.Fails != nil {
+		bound := at.fails/at.holds - 1
 		r.Bound = &bound
 	}
 	return r
@@ -121,10 +124,11 @@ func (s Search) MostProbes() int {
 	for rate := s.From; rate < s.To; rate = min(2*rate, s.To) {
 		rates++
 	}
-	// A hair less is asked of the halving than of the search, so that its
-	// rounding can't add a rate.
+	// Undecided rates leave two gaps, each a doubling wide at most. A hair less
+	// is asked of their halving than of the search, so that its rounding can't
+	// add a rate.
 	for gap := min(2, s.To/s.From); gap-1 > float64(s.Within*(1-1e-9)); gap = math.Sqrt(gap) {
-		rates++
+		rates += 2
 	}
 	return rates * s.Tries
 }

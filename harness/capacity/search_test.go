@@ -85,9 +85,9 @@ func TestTheSearchSaysWhatItCouldNotShow(t *testing.T) {
 		return func(float64, uint64) capacity.Outcome { return capacity.Outcome{of(within, 200)} }
 	}
 	done := run(g, one, always(190))
-	g.Expect(rates(done)).To(Equal([]float64{1, 1, 1}))
+	g.Expect(rates(done)).To(Equal([]float64{1, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8, 8}))
 	g.Expect(one.Result(done)).To(Equal(capacity.Result{Probes: done, Reason: one.Result(done).Reason}))
-	g.Expect(one.Result(done).Reason).To(ContainSubstring("1 requests a second stayed undecided over 3 probes"))
+	g.Expect(one.Result(done).Reason).To(ContainSubstring("1 to 8 requests a second stayed undecided, over 3 probes of each rate"))
 
 	r := one.Result(run(g, one, always(200)))
 	g.Expect(*r.Holds).To(Equal(8.0))
@@ -137,30 +137,68 @@ func TestASearchIsFollowedFromItsRecords(t *testing.T) {
 	}
 }
 
-func TestNoSearchTakesMoreProbesThanItSays(t *testing.T) {
-	for _, s := range []capacity.Search{one, three, {From: 1, To: 1, Within: 1, Tries: 4}, {From: 0.3, To: 17, Within: 1e-6, Tries: 2}, {From: 1, To: 8, Within: 1, Tries: 1}, {From: 1, To: 2, Within: math.Sqrt2 - 1, Tries: 1}, {From: 1e-6, To: 1e6, Within: 0.01, Tries: 1}} {
+// A rate that stays undecided hides neither what holds below it nor what fails
+// above it.
+func TestTheSearchGoesAroundWhatStaysUndecided(t *testing.T) {
+	g := NewWithT(t)
+	done := run(g, one, func(rate float64, _ uint64) capacity.Outcome {
+		switch {
+		case rate <= 2.7:
+			return capacity.Outcome{of(200, 200)}
+		case rate < 6.1:
+			return capacity.Outcome{of(190, 200)}
+		}
+		return capacity.Outcome{of(100, 200)}
+	})
+	r := one.Result(done)
+	g.Expect(*r.Holds).To(BeNumerically("~", 2.7/1.025, 2.7*0.025))
+	g.Expect(*r.Fails).To(BeNumerically("~", 6.1*1.025, 6.1*0.025))
+	g.Expect(*r.Bound).To(BeNumerically("~", *r.Fails / *r.Holds - 1, 1e-12))
+	g.Expect(r.Reason).To(MatchRegexp(`^2\.\d+ to [56]\.\d+ requests a second stayed undecided`))
+}
+
+// walk goes through all that probes can answer, and gives each search that is
+// over to check.
+func walk(s capacity.Search, done []capacity.Probed, check func([]capacity.Probed)) {
+	rate, seed, over := s.Next(done)
+	if over {
+		check(done)
+		return
+	}
+	for _, v := range []capacity.Verdict{capacity.Holds, capacity.Fails, capacity.Undecided} {
+		walk(s, append(slices.Clip(done), capacity.Probed{Rate: rate, Seed: seed, Verdict: v}), check)
+	}
+}
+
+func TestEverySearchEndsWithABracketOrTheReason(t *testing.T) {
+	for _, s := range []capacity.Search{
+		{From: 1, To: 8, Within: 0.2, Tries: 1}, {From: 1, To: 4, Within: 0.5, Tries: 2}, {From: 1, To: 1, Within: 1, Tries: 3},
+		{From: 3, To: 16, Within: 0.4, Tries: 1}, {From: 1, To: 2, Within: math.Sqrt2 - 1, Tries: 1}, {From: 1, To: 8, Within: 1, Tries: 1}, {From: 1, To: 1.1, Within: 0.02, Tries: 1},
+	} {
 		g := NewWithT(t)
 		most := 0
-		for limit := s.From / 2; limit < 2*s.To; limit *= 1.03 {
-			var done []capacity.Probed
-			for {
-				rate, seed, over := s.Next(done)
-				if over {
-					break
-				}
-				p := capacity.Probed{Rate: rate, Seed: seed, Verdict: capacity.Undecided}
-				if (len(done)+1)%s.Tries == 0 {
-					p.Verdict = capacity.Holds
-					if rate > limit {
-						p.Verdict = capacity.Fails
-					}
-				}
-				done = append(done, p)
-			}
+		walk(s, nil, func(done []capacity.Probed) {
 			most = max(most, len(done))
-		}
+			r := s.Result(done)
+			for _, p := range done {
+				// What was probed last at a rate stands, but where another answer
+				// contradicts it.
+				if p.Verdict == capacity.Holds && (r.Holds == nil || *r.Holds < p.Rate) {
+					t.Fatalf("%+v holds at %v, and the result is %+v", s, p.Rate, r)
+				}
+				if p.Verdict == capacity.Fails && (r.Fails == nil || *r.Fails > p.Rate) {
+					t.Fatalf("%+v fails at %v, and the result is %+v", s, p.Rate, r)
+				}
+			}
+			if r.Holds != nil && r.Fails != nil && *r.Holds >= *r.Fails {
+				t.Fatalf("%+v: upside down: %+v", s, r)
+			}
+			if narrow := r.Bound != nil && *r.Bound <= s.Within; narrow == (r.Reason != "") {
+				t.Fatalf("%+v: %+v has no bracket and no reason, or both", s, r)
+			}
+		})
 		g.Expect(most).To(BeNumerically("<=", s.MostProbes()), "%+v", s)
-		g.Expect(most).To(BeNumerically(">=", s.MostProbes()-s.Tries), "%+v", s)
+		g.Expect(most).To(BeNumerically(">=", s.MostProbes()-2*s.Tries), "%+v", s)
 	}
 }
 

@@ -37,7 +37,8 @@ const NotRun = "the tier was not run"
 type Claim struct {
 	Claim       plan.Claim `json:"claim"`
 	Tier        int        `json:"tier"`
-	Lane        plan.Lane  `json:"lane,omitempty"` // of a crossover, which has no tiers
+	Lane        plan.Lane  `json:"lane,omitempty"`     // of a crossover, which has no tiers
+	Rate        float64    `json:"rate_rps,omitempty"` // of an arrival plan, which has none either
 	Sentence    string     `json:"sentence"`
 	Verdict     Verdict    `json:"verdict"`
 	Reasons     []string   `json:"reasons"`
@@ -68,8 +69,12 @@ type Document struct {
 // lane that it is over.
 func Judge(p *plan.Plan, s metric.Summary) Document {
 	d := Document{Schema: Schema, PlanSHA256: s.PlanSHA256, Run: s.Run, Claims: []Claim{}}
-	if p.Pairing != nil {
+	switch {
+	case p.Pairing != nil:
 		d.Claims = append(d.Claims, judgeLanes(p, s)...)
+		return d
+	case p.Arrivals != nil:
+		d.Claims = append(d.Claims, judgeArrivals(p, s)...)
 		return d
 	}
 	for _, name := range p.Claims {
@@ -83,10 +88,7 @@ func Judge(p *plan.Plan, s metric.Summary) Document {
 func judge(p *plan.Plan, s metric.Summary, t metric.Tier, name plan.Claim) Claim {
 	c := Claim{Claim: name, Tier: t.Tier, Reasons: []string{}, Provenance: s.Provenance, Records: pointers(s, t.Tier)}
 	at := "at " + record.Clients(t.Tier)
-	as := ", as configured,"
-	if s.Provenance == record.Emulated {
-		as = ", as configured and emulated,"
-	}
+	as := configured(s)
 	b, k := t.Baseline, t.Candidate
 	var pairs []metric.Pair
 	higher := false
@@ -104,9 +106,7 @@ func judge(p *plan.Plan, s metric.Summary, t metric.Tier, name plan.Claim) Claim
 		c.Observation = fmt.Sprintf("p95 TTFT over all attempts: %s %s, %s %s", b.Arm, show(b.TTFTAll95), k.Arm, show(k.TTFTAll95))
 		pairs, effect = t.TTFTPairs, logRatio
 	}
-	if s.Provenance == record.Emulated {
-		c.Observation = "emulated: " + c.Observation
-	}
+	c.emulated(s)
 	c.Verdict = Unsupported
 	if t.Status == "not_selected" {
 		c.Verdict = NotApplicable
@@ -138,19 +138,25 @@ func judge(p *plan.Plan, s metric.Summary, t metric.Tier, name plan.Claim) Claim
 // obstacles are the reasons for which no claim can be supported, whatever the
 // numbers are.
 func (c *Claim) obstacles(p *plan.Plan, s metric.Summary, t metric.Tier) {
+	c.replicates(p, s, "the tier", t.Status)
+	if p.Gates.Identity == "require" && (!t.Outputs.Compared || t.Outputs.Equal != t.Outputs.Of) {
+		c.Reasons = append(c.Reasons, fmt.Sprintf("the plan requires equal outputs, and %d of %d were", t.Outputs.Equal, t.Outputs.Of))
+	}
+}
+
+// replicates are the reasons that a run as a whole gives: whether it is valid,
+// how much of what is claimed about was run, and in how many lifecycles.
+func (c *Claim) replicates(p *plan.Plan, s metric.Summary, what, status string) {
 	if !s.Validity.Valid {
 		c.Reasons = append(c.Reasons, fmt.Sprintf("the run is invalid, for %d reason(s) in its validity", len(s.Validity.Reasons)))
 	}
-	if t.Status != "complete" {
-		c.Reasons = append(c.Reasons, "the tier is "+t.Status)
+	if status != "complete" {
+		c.Reasons = append(c.Reasons, what+" is "+status)
 	}
 	if p.Sweep.Lifecycles < 2 {
 		c.Reasons = append(c.Reasons, "one lifecycle an arm: what was seen is an observation, and repeats within a lifecycle are no replicates")
 	} else if p.Sweep.Lifecycles < FewestPairs {
 		c.Reasons = append(c.Reasons, fmt.Sprintf("descriptive: over %d pairs no two-sided sign-flip test can reach %.0f %%, it takes %d", p.Sweep.Lifecycles, Level*100, FewestPairs))
-	}
-	if p.Gates.Identity == "require" && (!t.Outputs.Compared || t.Outputs.Equal != t.Outputs.Of) {
-		c.Reasons = append(c.Reasons, fmt.Sprintf("the plan requires equal outputs, and %d of %d were", t.Outputs.Equal, t.Outputs.Of))
 	}
 }
 
@@ -288,10 +294,14 @@ func show(v metric.Value) string {
 }
 
 func pointers(s metric.Summary, tier int) []Pointer {
+	return pointersTo(s, func(w metric.Wave) bool { return w.Tier == tier && !w.Warmup })
+}
+
+func pointersTo(s metric.Summary, is func(metric.Wave) bool) []Pointer {
 	waves := map[int][]int{}
 	var order []int
 	for _, w := range s.Waves {
-		if w.Tier != tier || w.Warmup || w.Status == "not_selected" {
+		if !is(w) || w.Status == "not_selected" {
 			continue
 		}
 		if len(waves[w.Lifecycle]) == 0 {

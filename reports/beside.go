@@ -25,6 +25,12 @@ func beside(b Bundle) []string {
 			continue
 		}
 		k := key{record.Clients(w.Tier), w.Arm}
+		switch {
+		case w.Open && w.Probe > 0:
+			k.where = "search"
+		case w.Open:
+			k.where = record.Rate(w.Rate)
+		}
 		if b.Plan.Pairing != nil {
 			k.where = string(laneOf(b, w)) + " lane"
 		}

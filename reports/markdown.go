@@ -13,8 +13,11 @@ import (
 
 // grids are the tables of a report.
 func grids(b Bundle) []grid {
-	if b.Plan.Pairing != nil {
+	switch {
+	case b.Plan.Pairing != nil:
 		return crossoverGrids(b)
+	case b.Plan.Arrivals != nil:
+		return arrivalGrids(b)
 	}
 	return []grid{results(b), allAttempts(b)}
 }
@@ -53,8 +56,11 @@ type section struct {
 // words are what stands under the tables wherever they are shown: a number is
 // read with what it is over, or not at all.
 func words(b Bundle) []section {
-	if b.Plan.Pairing != nil {
+	switch {
+	case b.Plan.Pairing != nil:
 		return crossoverWords(b)
+	case b.Plan.Arrivals != nil:
+		return arrivalWords(b)
 	}
 	return []section{
 		{"How to read this", reading(b)},
@@ -183,10 +189,16 @@ func worst(s metric.Summary, of func(metric.Wave) metric.Value, scale float64, u
 // outputs says how the arms' outputs compare, where they were compared.
 func outputs(s metric.Summary) string {
 	var parts []string
-	for _, t := range s.Tiers {
-		if t.Outputs.Compared {
-			parts = append(parts, fmt.Sprintf("%s %d of %d equal by %s", record.Clients(t.Tier), t.Outputs.Equal, t.Outputs.Of, t.Outputs.By))
+	say := func(at string, o metric.Outputs) {
+		if o.Compared {
+			parts = append(parts, fmt.Sprintf("%s %d of %d equal by %s", at, o.Equal, o.Of, o.By))
 		}
+	}
+	for _, t := range s.Tiers {
+		say(record.Clients(t.Tier), t.Outputs)
+	}
+	for _, r := range s.Rates {
+		say(record.Rate(r.Rate), r.Outputs)
 	}
 	if len(parts) == 0 {
 		return "Outputs were not compared."
@@ -274,25 +286,37 @@ func limits(b Bundle) []string {
 	if b.Summary.Status == "partial" && b.Plan.Sweep.Warmup == 0 {
 		lines = append(lines, "How a whole run does: what ran here ran on servers that had not served the tiers before it, and no warm-up makes the two alike.")
 	}
-	var unequal, uncompared []string
-	for _, t := range b.Summary.Tiers {
+	lines = append(lines, sameWork(b.Summary)...)
+	lines = append(lines, "That the outputs are any good: no answer was evaluated.")
+	if b.Summary.Provenance == record.Emulated {
+		lines = append(lines, "How any engine does: what was served here is a model of one.")
+	}
+	return lines
+}
+
+// sameWork says where the arms did not give the same answers, or nobody looked.
+func sameWork(s metric.Summary) []string {
+	var lines, unequal, uncompared []string
+	say := func(at, status string, o metric.Outputs) {
 		switch {
-		case t.Status == "not_selected":
-		case !t.Outputs.Compared:
-			uncompared = append(uncompared, fmt.Sprintf("%s (%s)", record.Clients(t.Tier), t.Outputs.Reason))
-		case t.Outputs.Equal != t.Outputs.Of:
-			unequal = append(unequal, record.Clients(t.Tier))
+		case status == "not_selected":
+		case !o.Compared:
+			uncompared = append(uncompared, fmt.Sprintf("%s (%s)", at, o.Reason))
+		case o.Equal != o.Of:
+			unequal = append(unequal, at)
 		}
+	}
+	for _, t := range s.Tiers {
+		say(record.Clients(t.Tier), t.Status, t.Outputs)
+	}
+	for _, r := range s.Rates {
+		say(record.Rate(r.Rate), r.Status, r.Outputs)
 	}
 	if len(unequal) > 0 {
 		lines = append(lines, fmt.Sprintf("That both arms did the same work: their outputs differ at %s, so no ratio here is one engine's speed over another's at the same answers.", strings.Join(unequal, ", ")))
 	}
 	if len(uncompared) > 0 {
 		lines = append(lines, fmt.Sprintf("That both arms say the same: outputs were not compared at %s.", strings.Join(uncompared, ", ")))
-	}
-	lines = append(lines, "That the outputs are any good: no answer was evaluated.")
-	if b.Summary.Provenance == record.Emulated {
-		lines = append(lines, "How any engine does: what was served here is a model of one.")
 	}
 	return lines
 }
@@ -348,13 +372,20 @@ func claimGroups(b Bundle) []string {
 			at[key] = &group{Claim: c}
 			groups = append(groups, at[key])
 		}
-		at[key].tiers = append(at[key].tiers, fmt.Sprint(c.Tier))
+		tier := fmt.Sprint(c.Tier)
+		if c.Rate > 0 {
+			tier = plan.Rate(c.Rate).String()
+		}
+		at[key].tiers = append(at[key].tiers, tier)
 	}
 	var lines []string
 	for _, g := range groups {
 		where := "tier " + strings.Join(g.tiers, ", ")
 		if g.Lane != "" {
 			where = string(g.Lane) + " lane"
+		}
+		if g.Claim.Claim == plan.ClaimSLORate {
+			where = "search"
 		}
 		lines = append(lines, fmt.Sprintf("%s, %s: %s: %s", g.Claim.Claim, where, g.Verdict, strings.Join(g.Reasons, "; ")))
 	}

@@ -60,7 +60,11 @@ func printSchedule(out io.Writer, p *plan.Plan, frozen plan.Frozen) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(w, "%s: a %s plan\n\n", p.Name, p.Experiment)
+	article := "a"
+	if p.Arrivals != nil {
+		article = "an"
+	}
+	fmt.Fprintf(w, "%s: %s %s plan\n\n", p.Name, article, p.Experiment)
 	for _, role := range []plan.Role{plan.Baseline, plan.Candidate} {
 		a := p.WithRole(role)
 		row(string(role), "%s, %s", a.Name, engineOf(a))
@@ -94,6 +98,7 @@ func printSchedule(out io.Writer, p *plan.Plan, frozen plan.Frozen) {
 	if n := p.Sweep.Warmup; n > 0 {
 		row("warm-up", "%s, in no result", count(n, "request"))
 	}
+	arrivalRows(row, p, s)
 	for _, t := range p.Sweep.Tiers {
 		row(record.Clients(t), "× %s", count(p.Sweep.Repeats, "wave"))
 	}
@@ -104,10 +109,14 @@ func printSchedule(out io.Writer, p *plan.Plan, frozen plan.Frozen) {
 	}
 	row("it runs", "%s, %s, %s; one attempt each", count(len(s.Lifecycles), "lifecycle"), count(s.Waves(), kind), count(s.Requests(), "request"))
 	worst(row, p, s)
-	if p.Pairing != nil {
+	switch {
+	case p.Arrivals != nil:
+		row("gates", "client lag p99 %s, coalesced %s, schedule delay p99 %s, carry-over %s",
+			p.Gates.ClientLag, p.Gates.Coalesced, *p.Gates.ScheduleDelay, p.Gates.CarryOver)
+	case p.Pairing != nil:
 		row("gates", "client lag p99 %s, coalesced %s, identity %s, correctness %s; a pair with a failure: %s",
 			p.Gates.ClientLag, p.Gates.Coalesced, p.Gates.Identity, p.Gates.Correctness, p.Pairing.Failure)
-	} else {
+	default:
 		row("gates", "client lag p99 %s, coalesced %s, release lag %s, carry-over %s, identity %s, correctness %s",
 			p.Gates.ClientLag, p.Gates.Coalesced, p.Gates.ReleaseLag, p.Gates.CarryOver, p.Gates.Identity, p.Gates.Correctness)
 	}
@@ -152,9 +161,10 @@ func worst(row func(string, string, ...any), p *plan.Plan, s plan.Schedule) {
 	row("", "%s × (ready %s + stop %s)", count(len(s.Lifecycles), "lifecycle"), t.Ready, t.Stop)
 	if p.Pairing != nil {
 		row("", "%s × (connect %s + request %s)", count(s.Requests(), "request"), t.Connect, t.Request)
-	} else {
+	} else if p.Arrivals == nil {
 		row("", "%s × (settle %s + connect %s + request %s)", count(s.Waves(), "wave"), settle(p), t.Connect, t.Request)
 	}
+	arrivalWorst(row, p)
 	if n := p.Images(); n > 0 {
 		row("", "%s × %s, where it has to be pulled or built", count(n, "image"), t.Image)
 	}

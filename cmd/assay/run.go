@@ -90,6 +90,9 @@ func ginkgoLine(path string, tiers []int, out string) ([]string, error) {
 	if len(tiers) > 0 && p.Pairing != nil {
 		return nil, fmt.Errorf("%s is a crossover, which has lanes and no tiers: leave --tier out, or use Ginkgo's --label-filter lane:fixed", p.Name)
 	}
+	if len(tiers) > 0 && p.Arrivals != nil {
+		return nil, fmt.Errorf("%s is an arrival plan, which has rates and no tiers: leave --tier out, or use Ginkgo's --label-filter, such as %s", p.Name, plan.RateLabel(float64(p.HighestRate())))
+	}
 	if len(tiers) > 0 {
 		var any []string
 		for _, t := range tiers {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,24 +45,14 @@ type Open struct {
 	Drop bool
 }
 
-// Why an attempt was given up by this side; they begin its record's error.
+// Why an attempt was given up by this side; they begin its record's error,
+// see [record.Request.Dropped] and [record.Request.Drained].
 var (
-	ErrDropped = errors.New("dropped: as many requests as the limit allows were in flight at its moment")
-	ErrDrained = errors.New("drain: it had not ended when the drain's limit was reached")
+	ErrDropped = errors.New(record.DroppedError + "as many requests as the limit allows were in flight at its moment")
+	ErrDrained = errors.New(record.DrainedError + "it had not ended when the drain's limit was reached")
 	errHeld    = errors.New("held back by the limit on requests in flight until its timeout had passed")
 	errStopped = errors.New("the run was stopped before its moment")
 )
-
-// Dropped says whether an attempt was never sent because of [Open.Drop]. Its
-// outcome is cancelled.
-func Dropped(r record.Request) bool { return cancelledFor(r, ErrDropped) }
-
-// Drained says whether an attempt was cancelled at the drain's limit.
-func Drained(r record.Request) bool { return cancelledFor(r, ErrDrained) }
-
-func cancelledFor(r record.Request, why error) bool {
-	return r.Outcome == record.Cancelled && r.Error != nil && strings.HasPrefix(*r.Error, why.Error())
-}
 
 // Check says everything that can't be released.
 func (o Open) Check() error {
@@ -216,18 +205,14 @@ func (r *openRun) records(ctx context.Context, readings []clock.Reading, facts r
 		one := &requests[i]
 		*one = record.Request{
 			Lifecycle: r.Place.Number, Pair: r.Place.Pair, Position: r.Place.Position, Arm: r.Place.Arm, Lane: string(r.Lane),
-			Wave: r.Wave.Number, Tier: r.Wave.Tier, Repeat: r.Wave.Repeat, Warmup: !r.Schedule.Measured(i),
+			Wave: r.Wave.Number, Rate: r.Wave.Rate, Repeat: r.Wave.Repeat, Warmup: !r.Schedule.Measured(i),
 			Ordinal: i + 1, PromptID: r.Items[i].PromptID,
 		}
 		raw.Decode(one, around(readings, whole, r.moment(i), r.ends[i]))
 		r.raws[i] = nil
 		r.explain(one, r.whys[i])
 	}
-	o := r.Open
-	o.Wave.Requests = len(requests)
-	w := o.wave(ctx, r.start, whole, facts, requests)
-	w.Nulls["release_lag_ns"] = "the requests of an open loop are released each at its own moment"
-	return w, requests
+	return r.wave(ctx, r.start, whole, facts, requests), requests
 }
 
 // explain says of an attempt that was not sent why that was.

@@ -43,7 +43,7 @@ func open(t *testing.T, rate float64, w arrival.Windows, hold func(since time.Du
 	s, err := w.Schedule(a, 1)
 	g.Expect(err).NotTo(HaveOccurred())
 	o := load.Open{Schedule: s, DialAhead: 50 * time.Millisecond, Burst: load.Burst{
-		Place: plan.Lifecycle{Number: 1, Pair: 1, Position: 1, Arm: "a"}, Wave: plan.Wave{Number: 1, Tier: 1, Repeat: 1}, Executed: 1,
+		Place: plan.Lifecycle{Number: 1, Pair: 1, Position: 1, Arm: "a"}, Wave: plan.Wave{Number: 1, Repeat: 1, Rate: 1, Arrivals: len(s.Offsets), ArrivalsSHA256: s.Digest()}, Executed: 1,
 		Client: client.New(), Target: client.Target{BaseURL: server.URL}, Connect: time.Second, Timeout: 20 * time.Second,
 		Clock: clock.Start(), Settle: record.Settle{Idle: true},
 	}}
@@ -102,7 +102,7 @@ func TestWhatFindsNoPlaceIsDroppedAndCounted(t *testing.T) {
 	whole(t, o, w, requests)
 	dropped := 0
 	for _, r := range requests {
-		if load.Dropped(r) {
+		if r.Dropped() {
 			dropped++
 			g.Expect(r.SentAt).To(BeNil())
 		}
@@ -120,7 +120,7 @@ func TestTheDrainEndsWhatHasNotEnded(t *testing.T) {
 	w, requests := o.Release(t.Context())
 	whole(t, o, w, requests)
 	for i, r := range requests {
-		g.Expect(load.Drained(r)).To(BeTrue())
+		g.Expect(r.Drained()).To(BeTrue())
 		g.Expect(r.SentAt != nil).To(Equal(i < 4))
 	}
 }

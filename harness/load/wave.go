@@ -109,6 +109,7 @@ func (b Burst) wave(ctx context.Context, releasedAt int64, conversion clock.Conv
 	w := record.Wave{
 		Lifecycle: b.Place.Number, Arm: b.Place.Arm, Number: b.Wave.Number, Executed: b.Executed,
 		Tier: b.Wave.Tier, Repeat: b.Wave.Repeat, Warmup: b.Wave.Warmup, Lane: string(b.Place.Lane), Requests: b.Wave.Requests, Status: "ran",
+		Rate: b.Wave.Rate, Seed: b.Wave.Seed, Arrivals: b.Wave.Arrivals, ArrivalsSHA256: b.Wave.ArrivalsSHA256, Probe: b.Wave.Probe,
 		Settle: &b.Settle, ReleasedAt: &releasedAt, Attempts: len(requests), Client: &load,
 		ClockReadings: &record.ClockReadings{
 			Before: record.ClockReading(conversion.First), After: record.ClockReading(conversion.Last), Stepped: conversion.Stepped(),
@@ -127,6 +128,8 @@ func (b Burst) wave(ctx context.Context, releasedAt int64, conversion clock.Conv
 	}
 	lag, sent := ReleaseLag(requests)
 	switch {
+	case b.Wave.Open():
+		w.Nulls["release_lag_ns"] = "the requests of an open loop are released each at its own moment"
 	case b.Wave.Requests > 0:
 		w.Nulls["release_lag_ns"] = "the requests of a sequence are not released together"
 	case sent:

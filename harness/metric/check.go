@@ -48,6 +48,7 @@ func Check(p *plan.Plan, run record.Run) []Finding {
 	c.waves()
 	c.requests()
 	c.prompts()
+	c.searches()
 	c.sampled()
 	c.invocations()
 	c.sameMakings()
@@ -275,8 +276,9 @@ func (c *checker) waves() {
 	before := map[int]record.Wave{}
 	ends := map[key]int64{}
 	for _, r := range c.run.Requests {
-		k := key{r.Lifecycle, r.Wave}
-		ends[k] = max(ends[k], r.EndedAt)
+		if k := (key{r.Lifecycle, r.Wave}); !neverDue(r) {
+			ends[k] = max(ends[k], r.EndedAt)
+		}
 	}
 	for _, w := range c.run.Waves {
 		seen[key{w.Lifecycle, w.Number}]++
@@ -292,6 +294,9 @@ func (c *checker) waves() {
 		}
 		if w.Requests != place.Requests || w.Lane != string(l.Lane) {
 			c.inWave(w, "schedule", "it is a sequence of %d%s; the schedule has one of %d%s", w.Requests, inLane(w.Lane), place.Requests, inLane(string(l.Lane)))
+		}
+		if w.Rate != place.Rate || w.Seed != place.Seed || w.Arrivals != place.Arrivals || w.ArrivalsSHA256 != place.ArrivalsSHA256 || w.Probe != place.Probe {
+			c.inWave(w, "schedule", "it is an open loop of %d arrivals at %s by the seed %d; the schedule has %d at %s by %d, or others", w.Arrivals, w.Loop(), w.Seed, place.Arrivals, record.Rate(place.Rate), place.Seed)
 		}
 		c.explainedWave(w)
 		if w.Status == "not_selected" || w.Status == "not_run" {
@@ -407,7 +412,7 @@ func (c *checker) requests() {
 			continue
 		}
 		l := c.schedule.Lifecycles[r.Lifecycle-1]
-		if r.Arm != l.Arm || r.Pair != l.Pair || r.Position != l.Position || r.Tier != place.Tier || r.Repeat != place.Repeat || r.Warmup != place.Warmup || r.Lane != string(c.plan.Asked(l).Lane) {
+		if r.Arm != l.Arm || r.Pair != l.Pair || r.Position != l.Position || r.Tier != place.Tier || r.Repeat != place.Repeat || r.Warmup != place.Warmup && !place.Open() || r.Rate != place.Rate || r.Lane != string(c.plan.Asked(l).Lane) {
 			c.inAttempt(r, "schedule", "its arm, pair, position, tier, repeat, warm-up or lane is not the schedule's")
 		}
 		for _, text := range Broken(r) {
@@ -454,6 +459,10 @@ func (c *checker) accounted(w record.Wave) {
 	}
 	if w.Attempts != len(p.Attempts) {
 		c.inWave(w, "incomplete", "the wave says %d attempts, and has %d", w.Attempts, len(p.Attempts))
+	}
+	if place, ok := c.place(w.Lifecycle, w.Number); ok && place.Open() {
+		c.open(w, place, p.Attempts)
+		return
 	}
 	if w.Requests > 0 {
 		c.sequence(w, p.Attempts)

@@ -8,8 +8,8 @@ import (
 	"assay/harness/record"
 )
 
-// Schedule is what a run had to do: the plan's own schedule, and after it the
-// pairs that later invocations added.
+// Schedule is what a run had to do: the plan's own schedule, after it the
+// pairs that later invocations added, and the probes that a search came to.
 func Schedule(p *plan.Plan, run record.Run) plan.Schedule {
 	s := p.Schedule()
 	for _, i := range run.Environment.Invocations {
@@ -17,7 +17,7 @@ func Schedule(p *plan.Plan, run record.Run) plan.Schedule {
 			s = s.WithPair(i.Abandoned)
 		}
 	}
-	return s
+	return withProbes(p, run, s)
 }
 
 // abandonedPairs are those that an interruption cut.

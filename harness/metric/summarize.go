@@ -41,6 +41,7 @@ func Summarize(p *plan.Plan, run record.Run) Summary {
 	for _, tier := range p.Sweep.Tiers {
 		out.Tiers = append(out.Tiers, s.tier(tier))
 	}
+	s.arrivals(&out)
 	out.Lanes, out.Cost, out.Invocations = s.lanes(findings), s.cost(), run.Environment.Invocations
 	out.Validity = s.validity(out, findings)
 	return out
@@ -188,6 +189,7 @@ func (s *summarizer) wave(w record.Wave) Wave {
 	p := s.run.Of(w)
 	out := Wave{
 		Lifecycle: w.Lifecycle, Arm: w.Arm, Number: w.Number, Tier: w.Tier, Repeat: w.Repeat, Warmup: w.Warmup, Status: w.Status,
+		Open: w.Open(), Rate: w.Rate, Probe: w.Probe,
 		Counts: CountsOf(p),
 	}
 	for _, r := range p.Failed().Attempts {
@@ -201,7 +203,9 @@ func (s *summarizer) wave(w record.Wave) Wave {
 	} else {
 		out.Wall = s.value(s.seconds(float64(wall)), "s", len(p.Attempts), name+", all attempts")
 	}
-	if goodput, reason := Goodput(w, p.Attempts); reason != "" {
+	if w.Open() {
+		out.Goodput = s.null("tok/s", name+", ok attempts", "an open loop's is over its measurement: see rates")
+	} else if goodput, reason := Goodput(w, p.Attempts); reason != "" {
 		out.Goodput = s.null("tok/s", name+", ok attempts", reason)
 	} else {
 		out.Goodput = s.value(goodput/s.plan.TimeScale, "tok/s", out.Counts.OK, name+", ok attempts")
@@ -251,7 +255,14 @@ func (s *summarizer) client(w record.Wave, p record.Population, out *Wave) {
 	}
 	population = p.Name + ", attempts that were sent"
 	out.ReleaseLag = null("s", population, "nothing was sent")
-	if p.Wave != nil && p.Wave.Requests > 0 {
+	if p.Wave != nil && p.Wave.Open() {
+		out.ReleaseLag.Reason = "the requests of an open loop are released each at its own moment"
+		delay := null("s", population, "nothing was sent")
+		if delays := Delays(p.Attempts); len(delays) > 0 {
+			delay = measured(Percentile(delays, 99)/1e9, "s", len(delays), population)
+		}
+		out.ScheduleDelay = &delay
+	} else if p.Wave != nil && p.Wave.Requests > 0 {
 		out.ReleaseLag.Reason = "the requests of a sequence are not released together"
 	} else if lag, sent := ReleaseLag(p.Attempts); sent > 0 {
 		out.ReleaseLag = measured(float64(lag)/1e9, "s", sent, population)
@@ -358,6 +369,15 @@ func (s *summarizer) gates(w record.Wave, p record.Population, out Wave) Validit
 	if lag := out.ReleaseLag.Value; lag != nil && *lag > gates.ReleaseLag.D().Seconds() {
 		against("client_saturated: release_lag: the last request was sent %.3f ms after the first, the plan allows %s", *lag*1e3, gates.ReleaseLag)
 	}
+	if d := out.ScheduleDelay; d != nil && d.Value != nil {
+		switch limit := s.plan.Gates.ScheduleDelay; {
+		case limit == nil: // told as a wave that the schedule does not have
+		case s.plan.Arrivals.InFlight > 0:
+			note("schedule_delay was not checked: the limit of %d requests in flight is part of it; its p99 is %.3f ms", s.plan.Arrivals.InFlight, *d.Value*1e3)
+		case *d.Value > limit.D().Seconds():
+			against("client_saturated: schedule_delay: its p99 is %.3f ms, the plan allows %s: requests were not sent when they were due; run it again with nothing else on this machine, or at lower rates", *d.Value*1e3, *limit)
+		}
+	}
 	s.saturation(w, p, against)
 	switch {
 	case w.Requests > 0: // on a fresh server, which nothing was sent to before
@@ -424,6 +444,13 @@ func (s *summarizer) arm(role plan.Role, tier int) Arm {
 		rate = s.value(float64(out.Counts.Failed)/float64(out.Counts.Attempted), "ratio", out.Counts.Attempted, p.Name+", all attempts")
 	}
 	out.FailureRate = rate
+	out.tokens(p)
+	return out
+}
+
+// tokens are those of failed attempts, and where those of the others were
+// counted.
+func (out *Arm) tokens(p record.Population) {
 	for _, r := range p.Attempts {
 		if r.Outcome != record.OK {
 			if r.OutputTokens != nil {
@@ -441,7 +468,6 @@ func (s *summarizer) arm(role plan.Role, tier int) Arm {
 			out.OutputTokensSource = "mixed"
 		}
 	}
-	return out
 }
 
 // distributions are the percentiles of an arm at a tier, each over its named
@@ -600,17 +626,21 @@ type place struct{ pair, repeat, ordinal int }
 // outputs compares what both arms answered to the same ordinal of the same
 // repeat of the same pair, where both answered whole.
 func (s *summarizer) outputs(tier int) Outputs {
+	return s.compared(s.run.At(s.plan.WithRole(plan.Baseline).Name, tier), s.run.At(s.plan.WithRole(plan.Candidate).Name, tier))
+}
+
+func (s *summarizer) compared(ofBaseline, ofCandidate record.Population) Outputs {
 	if s.plan.Gates.Identity == "none" {
 		return Outputs{Reason: "the plan's gates.identity is none"}
 	}
-	of := func(role plan.Role) map[place]record.Request {
+	of := func(p record.Population) map[place]record.Request {
 		out := map[place]record.Request{}
-		for _, r := range s.run.At(s.plan.WithRole(role).Name, tier).OK().Attempts {
+		for _, r := range p.OK().Attempts {
 			out[place{r.Pair, r.Repeat, r.Ordinal}] = r
 		}
 		return out
 	}
-	baseline, candidate := of(plan.Baseline), of(plan.Candidate)
+	baseline, candidate := of(ofBaseline), of(ofCandidate)
 	out := Outputs{Compared: true, By: record.SourceTokenIDs}
 	for at, b := range baseline {
 		if c, both := candidate[at]; both && (fromText(b) || fromText(c)) {
@@ -692,6 +722,9 @@ func (s *summarizer) validity(out Summary, findings []Finding) Validity {
 			continue // in no result
 		}
 		where := fmt.Sprintf("%s: %s", record.Clients(w.Tier), ofWave(w))
+		if w.Open {
+			where = fmt.Sprintf("lifecycle %d (%s), %s: ", w.Lifecycle, w.Arm, record.Wave{Rate: w.Rate, Probe: w.Probe}.Loop())
+		}
 		if s.plan.Pairing != nil {
 			where = fmt.Sprintf("lifecycle %d (%s): ", w.Lifecycle, w.Arm)
 		}

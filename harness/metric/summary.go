@@ -52,6 +52,9 @@ type Wave struct {
 	Tier         int      `json:"tier"`
 	Repeat       int      `json:"repeat"`
 	Warmup       bool     `json:"warmup"`
+	Open         bool     `json:"open,omitempty"`     // an open loop
+	Rate         float64  `json:"rate_rps,omitempty"` // its rate
+	Probe        int      `json:"probe,omitempty"`    // of a search, from 1
 	Status       string   `json:"status"`
 	Validity     Validity `json:"validity"`
 	Counts       Counts   `json:"counts"`
@@ -63,6 +66,9 @@ type Wave struct {
 	ClientLagMax Value    `json:"client_lag_max"`
 	Coalesced    Value    `json:"coalesced"` // by [Shared], of events with a token
 	ReleaseLag   Value    `json:"release_lag"`
+	// ScheduleDelay is the p99 of an open loop's, over the attempts that were
+	// sent, in measured time; nil in others.
+	ScheduleDelay *Value `json:"schedule_delay_p99,omitempty"`
 	// Watched is what was seen beside the load; nil where the plan looks at
 	// nothing.
 	Watched *Watched `json:"watched,omitempty"`
@@ -167,7 +173,11 @@ type Summary struct {
 	Waves             []Wave            `json:"waves"`
 	Tiers             []Tier            `json:"tiers"`
 	Lanes             []Lane            `json:"lanes,omitempty"` // of a crossover
-	Cost              *Cost             `json:"cost,omitempty"`  // where the plan declares a rate
+	// Of an arrival plan: the curve by rate, and what its searches found.
+	Rates    []Rate     `json:"rates,omitempty"`
+	Searches []Searched `json:"searches,omitempty"`
+	SLORate  *SLORate   `json:"slo_rate,omitempty"`
+	Cost     *Cost      `json:"cost,omitempty"` // where the plan declares a rate
 	// Invocations are those that went on with the run after an interruption.
 	Invocations []record.Invocation `json:"invocations,omitempty"`
 }

@@ -53,6 +53,7 @@ func (d *document) spans(p *Plan) {
 			d.span(s.path, s.d, 1)
 		}
 	}
+	d.arrivalSpans(p)
 	if t := p.Telemetry; t != nil {
 		d.span("telemetry.gpu", t.GPU, 0)
 		d.span("telemetry.engine", t.Engine, 0)
@@ -83,9 +84,12 @@ func (d *document) span(path string, span, least Duration) {
 // that are not in the plan.
 func (d *document) check(p *Plan) {
 	d.arms(p)
-	if p.Pairing != nil {
+	switch {
+	case p.Pairing != nil:
 		d.pairing(p)
-	} else {
+	case p.Arrivals != nil:
+		d.arrivals(p)
+	default:
 		d.sweep(p)
 	}
 	d.times(p)

@@ -44,6 +44,9 @@ func (p *Plan) fill() {
 	if p.Pairing != nil {
 		p.fillPairing()
 	} else {
+		if p.Arrivals != nil {
+			p.fillArrivals()
+		}
 		set(&p.Sweep.Lifecycles, 1)
 		if p.Workload.API == Chat {
 			p.Workload.API = "" // the hashes of plans from before the key stay what they are
@@ -102,6 +105,38 @@ func (p *Plan) fillPairing() {
 	set(&c.Inference.Resamples, 20_000)
 	c.Inference.Level.written, c.Inference.Margin.written = false, false
 	set(&p.Gates.Correctness, "report")
+}
+
+// fillArrivals writes an arrival plan's own defaults. A drain of a request's
+// timeout cancels nothing that would not have timed out.
+func (p *Plan) fillArrivals() {
+	a := p.Arrivals
+	set(&a.Order, Shuffled)
+	set(&a.Drain, p.Timeouts.Request)
+	set(&a.DialAhead, Duration(50*time.Millisecond))
+	if a.Process == "gamma" {
+		set(&a.Burstiness, 1)
+	}
+	if a.InFlight > 0 {
+		set(&a.Beyond, Hold)
+	}
+	if p.Gates.ScheduleDelay == nil {
+		p.Gates.ScheduleDelay = new(Duration)
+	}
+	set(p.Gates.ScheduleDelay, Duration(20*time.Millisecond))
+	if s := p.Search; s != nil {
+		if !s.Within.written {
+			s.Within = Percent{Value: 5}
+		}
+		if !s.Confidence.written {
+			s.Confidence = Percent{Value: 90}
+		}
+		s.Within.written, s.Confidence.written = false, false
+		if s.SLO.FailureRate != nil {
+			s.SLO.FailureRate.written = false
+		}
+		set(&s.Tries, 3)
+	}
 }
 
 func (a *Arm) fill() {

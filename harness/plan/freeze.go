@@ -26,8 +26,11 @@ type Frozen struct {
 // gives the same bytes.
 func Freeze(p *Plan) (Frozen, error) {
 	var document any = p
-	if p.Pairing != nil {
+	switch {
+	case p.Pairing != nil:
 		document = p.crossover()
+	case p.Arrivals != nil:
+		document = p.arrival()
 	}
 	data, err := yaml.MarshalWithOptions(document, yaml.IndentSequence(true))
 	if err != nil {
@@ -97,6 +100,60 @@ func (p *Plan) crossover() crossoverDocument {
 		Telemetry: p.Telemetry,
 		Gates:     crossoverGates{ClientLag: g.ClientLag, Coalesced: g.Coalesced, Correctness: g.Correctness, Identity: g.Identity, Watch: g.Watch},
 		Claims:    p.Claims,
+	}
+}
+
+// arrivalDocument is an arrival plan's keys, in the order in which a frozen one
+// writes them.
+type arrivalDocument struct {
+	Schema     string          `yaml:"schema"`
+	Name       string          `yaml:"name"`
+	Experiment Experiment      `yaml:"experiment"`
+	Labels     []string        `yaml:"labels"`
+	Seed       uint64          `yaml:"seed"`
+	TimeScale  float64         `yaml:"time_scale"`
+	Model      Model           `yaml:"model"`
+	Arms       []Arm           `yaml:"arms"`
+	Workload   Workload        `yaml:"workload"`
+	Sampling   Sampling        `yaml:"sampling"`
+	Arrivals   *Arrivals       `yaml:"arrivals"`
+	Search     *Search         `yaml:"search,omitempty"`
+	Schedule   arrivalSchedule `yaml:"schedule"`
+	Timeouts   Timeouts        `yaml:"timeouts"`
+	Telemetry  *Telemetry      `yaml:"telemetry,omitempty"`
+	Gates      arrivalGates    `yaml:"gates"`
+	Claims     []Claim         `yaml:"claims"`
+}
+
+type arrivalSchedule struct {
+	Lifecycles int    `yaml:"lifecycles"`
+	Warmup     int    `yaml:"warmup"`
+	Settle     Settle `yaml:"settle"`
+}
+
+type arrivalGates struct {
+	ClientLag     Duration `yaml:"client_lag"`
+	Coalesced     Percent  `yaml:"coalesced"`
+	ScheduleDelay Duration `yaml:"schedule_delay"`
+	CarryOver     string   `yaml:"carry_over"`
+	Correctness   string   `yaml:"correctness"`
+	Identity      string   `yaml:"identity"`
+
+	Watch WatchGates `yaml:",inline"`
+}
+
+func (p *Plan) arrival() arrivalDocument {
+	g := p.Gates
+	return arrivalDocument{
+		Schema: p.Schema, Name: p.Name, Experiment: p.Experiment, Labels: p.Labels, Seed: p.Seed, TimeScale: p.TimeScale,
+		Model: p.Model, Arms: p.Arms, Workload: p.Workload, Sampling: p.Sampling, Arrivals: p.Arrivals, Search: p.Search,
+		Schedule: arrivalSchedule{Lifecycles: p.Sweep.Lifecycles, Warmup: p.Sweep.Warmup, Settle: p.Sweep.Settle},
+		Timeouts: p.Timeouts, Telemetry: p.Telemetry,
+		Gates: arrivalGates{
+			ClientLag: g.ClientLag, Coalesced: g.Coalesced, ScheduleDelay: *g.ScheduleDelay, CarryOver: g.CarryOver,
+			Correctness: g.Correctness, Identity: g.Identity, Watch: g.Watch,
+		},
+		Claims: p.Claims,
 	}
 }
 

@@ -76,11 +76,6 @@ func (d *document) parse(data []byte) *Plan {
 		return nil
 	}
 	kind, _ := keys["experiment"].(string)
-	if Experiment(kind) == Arrival {
-		// Each of its own keys would be called unknown.
-		d.wrong("experiment", "%q is an experiment that this version does not run yet: it runs %s and %s", kind, Concurrency, Crossover)
-		return nil
-	}
 	d.schema(Experiment(kind))
 	p := d.sections(body, Experiment(kind))
 	d.spans(p)
@@ -132,6 +127,16 @@ func (d *document) sections(body ast.Node, kind Experiment) *Plan {
 			case "resume":
 				c.Resume = &Resume{}
 				into["resume"] = c.Resume
+			}
+		}
+	}
+	if kind == Arrival {
+		p.Arrivals = &Arrivals{}
+		into["arrivals"] = p.Arrivals
+		for _, v := range entries(body) {
+			if v.Key.GetToken().Value == "search" {
+				p.Search = &Search{}
+				into["search"] = p.Search
 			}
 		}
 	}

@@ -78,6 +78,10 @@ type Plan struct {
 	// Pairing is what a crossover plan has instead of Workload and Sweep; nil in
 	// a concurrency plan.
 	Pairing *Pairing `yaml:"-" json:"-"`
+	// Arrivals is what an arrival plan has instead of tiers, and Search what it
+	// looks for besides; nil in the others.
+	Arrivals *Arrivals `yaml:"-" json:"-"`
+	Search   *Search   `yaml:"-" json:"-"`
 }
 
 // Model is what both arms serve.
@@ -275,6 +279,10 @@ type Gates struct {
 	// ReleaseLag is the most that may lie between a wave's first and last
 	// sent_at, in measured time.
 	ReleaseLag Duration `yaml:"release_lag" json:"release_lag"`
+	// ScheduleDelay is the most that the p99 of schedule_delay over an open
+	// loop's attempts may be, in measured time, where no limit on requests in
+	// flight holds any back. It is an arrival plan's; nil in the others.
+	ScheduleDelay *Duration `yaml:"schedule_delay,omitempty" json:"schedule_delay,omitempty"`
 	// CarryOver says what a wave released onto a backlog is worth: "invalid"
 	// or "report".
 	CarryOver string `yaml:"carry_over" json:"carry_over"`
@@ -316,6 +324,11 @@ const (
 	ClaimFailures Claim = "failures"
 	ClaimTTFT     Claim = "ttft"
 )
+
+// ClaimSLORate is an arrival plan's: that the candidate keeps the objective up
+// to a higher rate. Beside it such a plan has [ClaimFailures] and [ClaimTTFT], at
+// each rate, the latter from the scheduled moment.
+const ClaimSLORate Claim = "slo_rate"
 
 // The claims of a crossover plan, which are never mixed: that the candidate
 // ends the sequence sooner where every ordinal's tokens are the baseline's,

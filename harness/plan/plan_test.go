@@ -114,7 +114,6 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{string(shipped), "labels: [emulated]", "labels: []", "labels: 0 of them are too few"},
 		{string(shipped), "labels: [emulated]", `labels: [""]`, `labels[0]: "" is wrong`},
 		{string(shipped), "claims: [goodput, failures, ttft]", "claims: [goodput, ttft, goodput]", "claims[2]: \"goodput\" stands there already"},
-		{string(shipped), "experiment: concurrency", "experiment: arrival", "does not run yet"},
 		{string(shipped), "lane: natural", "lane: narrow", `workload.lane: "narrow" is not known: write natural`},
 		// Numbers.
 		{string(shipped), "seed: 20260920", "seed: 18446744073709551616", `seed: "18446744073709551616" is wrong: write a whole number`},

@@ -33,16 +33,30 @@ type Wave struct {
 	Warmup bool `json:"warmup"` // recorded, and in no result
 	// Requests is how many a sequence has, one after the other; 0 is a burst.
 	Requests int `json:"requests,omitempty"`
+	// Of an open loop, which has no tier: its rate in requests a second (0: one
+	// that changes), the seed of its arrivals, how many they are, and the SHA-256
+	// of their offsets in the plan's time.
+	Rate           float64 `json:"rate_rps,omitempty"`
+	Seed           uint64  `json:"seed,omitempty"`
+	Arrivals       int     `json:"arrivals,omitempty"`
+	ArrivalsSHA256 string  `json:"arrivals_sha256,omitempty"`
+	// Probe is a search's, from 1; 0: it is of the curve. Which probes there are
+	// is known only as they are made, see [Plan.Capacity].
+	Probe int `json:"probe,omitempty"`
 }
 
 // Attempts is how many requests the wave has.
-func (w Wave) Attempts() int { return max(w.Tier, w.Requests) }
+func (w Wave) Attempts() int { return max(w.Tier, w.Requests, w.Arrivals) }
+
+// Open says whether the wave is an open loop.
+func (w Wave) Open() bool { return w.ArrivalsSHA256 != "" }
 
 // Schedule draws the plan's lifecycles and waves. With one pair the baseline
 // comes first; with more, pairs of pairs are ABBA or BAAB by the plan's seed,
 // so that neither arm always comes first. Within a lifecycle the tiers follow
 // one another as the plan has them, each with its repeats. A crossover's
-// lifecycles have one sequence each, see [Pairing].
+// lifecycles have one sequence each, see [Pairing]; an arrival plan's have an open
+// loop at each rate, see [Arrivals].
 func (p *Plan) Schedule() Schedule {
 	baseline, candidate := p.WithRole(Baseline).Name, p.WithRole(Candidate).Name
 	if p.Pairing != nil {
@@ -62,17 +76,20 @@ func (p *Plan) Schedule() Schedule {
 		}
 		for i, arm := range []string{first, second} {
 			s.Lifecycles = append(s.Lifecycles, Lifecycle{
-				Number: len(s.Lifecycles) + 1, Pair: pair, Position: i + 1, Arm: arm, Waves: p.waves(),
+				Number: len(s.Lifecycles) + 1, Pair: pair, Position: i + 1, Arm: arm, Waves: p.waves(pair),
 			})
 		}
 	}
 	return s
 }
 
-func (p *Plan) waves() []Wave {
+func (p *Plan) waves(pair int) []Wave {
 	var waves []Wave
 	for i := range p.Sweep.Warmup {
 		waves = append(waves, Wave{Number: len(waves) + 1, Tier: 1, Repeat: i + 1, Warmup: true})
+	}
+	if p.Arrivals != nil {
+		return append(waves, p.curve(pair, len(waves))...)
 	}
 	for _, tier := range p.Sweep.Tiers {
 		for repeat := range p.Sweep.Repeats {
@@ -127,17 +144,27 @@ func (p *Plan) WorstCase() time.Duration { return p.Scaled(p.WorstCaseEmulated()
 func (p *Plan) WorstCaseEmulated() Duration {
 	s := p.Schedule()
 	t := p.Timeouts
-	return Duration(p.Images())*t.Image +
+	worst := Duration(p.Images())*t.Image +
 		Duration(len(s.Lifecycles))*(t.Ready+t.Stop) +
 		Duration(s.steps())*(p.Sweep.Settle.Idle+t.Connect+t.Request)
+	if p.Arrivals != nil {
+		worst += Duration(len(s.Lifecycles)) * p.CurveTime()
+		if p.Search != nil {
+			worst += Duration(len(s.Lifecycles)) * p.SearchTime()
+		}
+	}
+	return worst
 }
 
-// steps counts what follows one another: bursts, and requests of sequences.
+// steps counts what follows one another: bursts, and requests of sequences. An
+// open loop has its own time.
 func (s Schedule) steps() int {
 	n := 0
 	for _, l := range s.Lifecycles {
 		for _, w := range l.Waves {
-			n += max(1, w.Requests)
+			if !w.Open() {
+				n += max(1, w.Requests)
+			}
 		}
 	}
 	return n

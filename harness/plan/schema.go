@@ -28,11 +28,17 @@ var schemaJSON []byte
 //go:embed schema/crossover.patch.json
 var crossoverJSON []byte
 
+// arrivalJSON is likewise an arrival plan's.
+//
+//go:embed schema/arrival.patch.json
+var arrivalJSON []byte
+
 // formats are the texts with a unit, each read by the type that decodes it, so
 // that the schema lets nothing through that does not decode.
 var formats = []*jsonschema.Format{
 	format("assay-duration", func(b []byte) error { return new(Duration).UnmarshalText(b) }),
 	format("assay-size", func(b []byte) error { return new(Bytes).UnmarshalText(b) }),
+	format("assay-rate", func(b []byte) error { return new(Rate).UnmarshalText(b) }),
 	format("assay-percent", func(b []byte) error { return new(Percent).UnmarshalText(b) }),
 }
 
@@ -51,7 +57,7 @@ type compiled struct {
 	schema   *jsonschema.Schema
 }
 
-// compile makes the schemas once. Any experiment that is no crossover gets the
+// compile makes the schemas once. Any experiment that there is not gets the
 // concurrency plan's, whose list of experiments names what there is.
 var compile = sync.OnceValue(func() map[Experiment]compiled {
 	of := func(name string, layers ...[]byte) compiled {
@@ -79,6 +85,7 @@ var compile = sync.OnceValue(func() map[Experiment]compiled {
 	}
 	return map[Experiment]compiled{
 		Concurrency: of("plan.schema.json", schemaJSON), Crossover: of("crossover.schema.json", schemaJSON, crossoverJSON),
+		Arrival: of("arrival.schema.json", schemaJSON, arrivalJSON),
 	}
 })
 

@@ -1,6 +1,9 @@
 package record
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Clients names a tier of clients as a sentence does: "1 client", "64 clients".
 func Clients(n int) string {
@@ -62,6 +65,9 @@ func (run Run) Of(w Wave) Population {
 	if w.Requests > 0 {
 		p.Name = fmt.Sprintf("lifecycle %d (%s), %s sequence", w.Lifecycle, w.Arm, w.Lane)
 	}
+	if w.Open() {
+		p.Name = fmt.Sprintf("lifecycle %d (%s), %s", w.Lifecycle, w.Arm, w.Loop())
+	}
 	for _, r := range run.Requests {
 		if r.Lifecycle == w.Lifecycle && r.Wave == w.Number {
 			p.Attempts = append(p.Attempts, r)
@@ -85,6 +91,29 @@ func (run Run) At(arm string, tier int) Population {
 		}
 	}
 	return p
+}
+
+// Loop names an open loop as a sentence does: "8 requests a second", "probe 2 at
+// 5.657 requests a second".
+func (w Wave) Loop() string {
+	name := Rate(w.Rate)
+	if w.Probe > 0 {
+		name = fmt.Sprintf("probe %d at %s", w.Probe, name)
+	}
+	return name
+}
+
+// Rate names an open loop's rate as a sentence does; 0 is one that changes.
+func Rate(rps float64) string {
+	if rps == 0 {
+		return "a changing rate"
+	}
+	return strconv.FormatFloat(rps, 'g', 4, 64) + " requests a second"
+}
+
+// Measured is the part of an open loop that its windows measure.
+func (p Population) Measured() Population {
+	return p.Where("measured attempts", func(r Request) bool { return !r.Warmup })
 }
 
 // InLane is an arm's recorded attempts in a lane, over all of its lifecycles.

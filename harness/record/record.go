@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // The schemas that records name; each is published under reports/schema.
@@ -110,18 +111,21 @@ type Request struct {
 	ScheduleSHA256 string `json:"schedule_sha256"`
 	PreviousSHA256 string `json:"previous_sha256"` // of the line before, hex; 64 zeros on the first
 
-	Lifecycle   int    `json:"lifecycle"`
-	Pair        int    `json:"pair"`
-	Position    int    `json:"position"`
-	Arm         string `json:"arm"`
-	Lane        string `json:"lane"`
-	Wave        int    `json:"wave"` // number within the lifecycle
-	Tier        int    `json:"tier"`
-	Repeat      int    `json:"repeat"`
-	Ordinal     int    `json:"ordinal"`
-	PromptID    string `json:"prompt_id"`
-	InputSHA256 string `json:"input_sha256"` // of the request's body as sent
-	Warmup      bool   `json:"warmup"`
+	Lifecycle int    `json:"lifecycle"`
+	Pair      int    `json:"pair"`
+	Position  int    `json:"position"`
+	Arm       string `json:"arm"`
+	Lane      string `json:"lane"`
+	Wave      int    `json:"wave"` // number within the lifecycle
+	Tier      int    `json:"tier"`
+	// Rate is an open loop's, in requests a second of the plan's time; 0 where
+	// there is none, or one that changes.
+	Rate        float64 `json:"rate_rps,omitempty"`
+	Repeat      int     `json:"repeat"`
+	Ordinal     int     `json:"ordinal"`
+	PromptID    string  `json:"prompt_id"`
+	InputSHA256 string  `json:"input_sha256"` // of the request's body as sent
+	Warmup      bool    `json:"warmup"`
 
 	Outcome      Outcome `json:"outcome"`
 	Error        *string `json:"error"`
@@ -157,6 +161,23 @@ type Request struct {
 	Correct       *bool      `json:"correct"`
 
 	Nulls map[string]string `json:"nulls"`
+}
+
+// The beginnings of the error of an attempt that an open loop gave up.
+const (
+	DroppedError = "dropped: "
+	DrainedError = "drain: "
+)
+
+// Dropped says whether an attempt was never sent, since the limit on requests in
+// flight was reached at its moment. Its outcome is cancelled.
+func (r Request) Dropped() bool { return r.givenUp(DroppedError) }
+
+// Drained says whether an attempt was cancelled at an open loop's drain limit.
+func (r Request) Drained() bool { return r.givenUp(DrainedError) }
+
+func (r Request) givenUp(why string) bool {
+	return r.Outcome == Cancelled && r.Error != nil && strings.HasPrefix(*r.Error, why)
 }
 
 // SaysTheSame is whether two answers are equal in all that they say: text,
@@ -207,7 +228,7 @@ type Held struct {
 	Ports      int    `json:"local_ports"` // that the system gives out to connections
 }
 
-// Wave is one burst, or one sequence: a line of waves.jsonl.
+// Wave is one burst, one sequence, or one open loop: a line of waves.jsonl.
 type Wave struct {
 	Schema         string `json:"schema"`
 	PlanSHA256     string `json:"plan_sha256"`
@@ -223,6 +244,14 @@ type Wave struct {
 	Warmup    bool   `json:"warmup"`
 	Lane      string `json:"lane,omitempty"`     // of a crossover
 	Requests  int    `json:"requests,omitempty"` // of a sequence, one after the other; 0 is a burst
+	// Of an open loop: its rate in requests a second of the plan's time (0: one
+	// that changes), the seed of its arrivals, their number, the SHA-256 of their
+	// offsets in the plan's time, and which probe of a search it is, from 1.
+	Rate           float64 `json:"rate_rps,omitempty"`
+	Seed           uint64  `json:"seed,omitempty"`
+	Arrivals       int     `json:"arrivals,omitempty"`
+	ArrivalsSHA256 string  `json:"arrivals_sha256,omitempty"`
+	Probe          int     `json:"probe,omitempty"`
 
 	// Status: "ran", "interrupted" (the run was stopped inside it), "not_run"
 	// (its lifecycle had no server for it, or the run was stopped before it)
@@ -241,7 +270,10 @@ type Wave struct {
 }
 
 // Scheduled is how many attempts the schedule has for the wave.
-func (w Wave) Scheduled() int { return max(w.Tier, w.Requests) }
+func (w Wave) Scheduled() int { return max(w.Tier, w.Requests, w.Arrivals) }
+
+// Open says whether the wave is an open loop.
+func (w Wave) Open() bool { return w.ArrivalsSHA256 != "" }
 
 // ClockReadings are the bracketed readings around a wave.
 type ClockReadings struct {

@@ -73,7 +73,7 @@ func newExperiment(file, filter string) (*Experiment, error) {
 // Labels are the plan's own: "cpu", "gpu", "emulated".
 func (e *Experiment) Labels() ginkgo.Labels { return ginkgo.Label(e.Plan.Labels...) }
 
-// AnyTier are the labels of all tiers or lanes, for a spec that judges whatever
+// AnyTier are the labels of all tiers, lanes or rates, and of the search, for a spec that judges whatever
 // ran.
 func (e *Experiment) AnyTier() ginkgo.Labels {
 	var all ginkgo.Labels
@@ -82,6 +82,12 @@ func (e *Experiment) AnyTier() ginkgo.Labels {
 	}
 	for _, lane := range e.Lanes() {
 		all = append(all, LaneLabels(lane)...)
+	}
+	for _, r := range e.Rates() {
+		all = append(all, r.Labels()...)
+	}
+	if e.Searches() {
+		all = append(all, e.SearchLabels()...)
 	}
 	return all
 }
@@ -193,12 +199,18 @@ func (w Wave) Labels() ginkgo.Labels {
 		return w.experiment.AnyTier()
 	case w.wave.Requests > 0:
 		return LaneLabels(w.place.Lane)
+	case w.wave.Open():
+		return Rate{w.wave.Rate}.Labels()
 	}
 	return ginkgo.Label(w.experiment.Plan.TierLabel(w.wave.Tier))
 }
 
 // Timeout is the time limit on the wave's spec.
 func (w Wave) Timeout() ginkgo.NodeTimeout {
+	if w.wave.Open() {
+		p := w.experiment.Plan
+		return ginkgo.NodeTimeout(p.Scaled(p.OpenTime(w.wave.Rate)) + overhead)
+	}
 	return w.experiment.WaveTimeout(max(1, w.wave.Requests))
 }
 

@@ -142,9 +142,13 @@ func (e *Experiment) LaneVerdicts(lane plan.Lane) []string {
 // Verdicts are short lines for the report entries of the judging specs, which
 // JUnit keeps as properties.
 func (e *Experiment) Verdicts(tier Tier) []string {
+	return e.verdicts(func(c claim.Claim) bool { return c.Tier == tier.Clients })
+}
+
+func (e *Experiment) verdicts(of func(claim.Claim) bool) []string {
 	var lines []string
 	for _, c := range e.Evidence().Claims.Claims {
-		if c.Tier == tier.Clients && c.Verdict != claim.NotApplicable {
+		if of(c) && c.Verdict != claim.NotApplicable {
 			lines = append(lines, fmt.Sprintf("%s: %s", c.Verdict, c.Observation))
 		}
 	}

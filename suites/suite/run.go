@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/arrival"
 	"assay/harness/client"
 	"assay/harness/engine"
 	"assay/harness/environment"
@@ -183,11 +184,29 @@ func (r *Run) Place(l plan.Lifecycle) string {
 }
 
 func (r *Run) largestWave() int {
-	n := 1
+	n := max(1, r.inFlight())
 	for _, t := range r.Plan.Sweep.Tiers {
 		n = max(n, t)
 	}
 	return n
+}
+
+// mostInFlight is how many streams an arrival plan's client is proved with at
+// most: how many there will be is the server's to say.
+const mostInFlight = 512
+
+// inFlight is how many requests of an arrival plan may be in flight at once: the
+// plan's own limit, or what arrives at its highest rate until the first times
+// out, up to mostInFlight; 0 in other plans.
+func (r *Run) inFlight() int {
+	a := r.Plan.Arrivals
+	switch {
+	case a == nil:
+		return 0
+	case a.InFlight > 0:
+		return a.InFlight
+	}
+	return int(min(mostInFlight, math.Ceil(float64(r.Plan.HighestRate())*r.Plan.Timeouts.Request.D().Seconds())))
 }
 
 // provable is how many streams the client is proved with: the largest wave,
@@ -232,6 +251,11 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 	if err != nil {
 		return record.Population{}, err
 	}
+	if wave.Open() {
+		if burst.Arrivals, err = r.Plan.ArrivalsOf(wave); err != nil {
+			return record.Population{}, err
+		}
+	}
 	c.waves++
 	burst.Executed, burst.OnOutcome = c.waves, r.progress.ended
 	r.progress.wave(r.Place(place)+": "+r.describe(wave), len(burst.Items))
@@ -261,29 +285,39 @@ func (r *Run) serving(place plan.Lifecycle) (*running, error) {
 	return nil, errors.New("the wave's server was not started: start its lifecycle first")
 }
 
-// burst is a wave about to be released on a server.
-func (r *Run) burst(c *running, wave plan.Wave) (load.Burst, error) {
-	items, err := r.items(c.place, wave, c.arm)
-	return load.Burst{
-		Place: c.place, Wave: wave, Lane: r.Plan.Asked(c.place).Lane, Client: c.client, Target: c.target, Items: items,
-		Connect: r.Plan.Scaled(r.Plan.Timeouts.Connect), Timeout: r.Plan.Scaled(r.Plan.Timeouts.Request), Clock: c.lifecycle.Clock(),
-	}, err
+// released is a wave about to be released on a server; an open loop has its
+// arrivals besides.
+type released struct {
+	load.Burst
+	Arrivals arrival.Schedule
 }
 
-// release settles the server and releases a burst, or a sequence on a server
+func (r *Run) burst(c *running, wave plan.Wave) (released, error) {
+	items, err := r.items(c.place, wave, c.arm)
+	return released{Burst: load.Burst{
+		Place: c.place, Wave: wave, Lane: r.Plan.Asked(c.place).Lane, Client: c.client, Target: c.target, Items: items,
+		Connect: r.Plan.Scaled(r.Plan.Timeouts.Connect), Timeout: r.Plan.Scaled(r.Plan.Timeouts.Request), Clock: c.lifecycle.Clock(),
+	}}, err
+}
+
+// release settles the server and releases a burst or an open loop, or a sequence on a server
 // that is fresh, and whose counters stand at zero: nothing is asked of it
 // before its first request.
-func (r *Run) release(ctx context.Context, b load.Burst) (wave record.Wave, requests []record.Request, around pages) {
+func (r *Run) release(ctx context.Context, b released) (wave record.Wave, requests []record.Request, around pages) {
 	watch := r.current.lifecycle.Watch()
 	if b.Wave.Requests > 0 {
 		now := b.Clock.Now()
 		b.Settle = record.Settle{Rule: "none", Method: "none", From: now, Until: now, Detail: "the server is fresh, and nothing was sent to it before"}
-		wave, requests = load.Sequence{Burst: b}.Release(ctx)
+		wave, requests = load.Sequence{Burst: b.Burst}.Release(ctx)
 		around.why = "the server was fresh, and was not asked before its first request"
 	} else {
 		b.Settle = load.Settle(ctx, b.Clock, r.idleness(r.current))
 		around.before, around.why = watch.Page(ctx, false)
-		wave, requests = b.Release(ctx)
+		if b.Wave.Open() {
+			wave, requests = r.open(b).Release(ctx)
+		} else {
+			wave, requests = b.Release(ctx)
+		}
 	}
 	var why string
 	if around.after, why = watch.Page(ctx, true); around.after == nil {
@@ -296,6 +330,8 @@ func (r *Run) describe(w plan.Wave) string {
 	switch {
 	case w.Warmup:
 		return fmt.Sprintf("warm-up request %d", w.Repeat)
+	case w.Open():
+		return record.Wave{Rate: w.Rate, Probe: w.Probe}.Loop()
 	case w.Requests > 0:
 		return fmt.Sprintf("the sequence of %d", w.Requests)
 	default:
@@ -430,6 +466,7 @@ func (r *Run) keepAbsent(place plan.Lifecycle, status, reason string) error {
 		kept, _, appendErr := r.store.AppendWave(record.Wave{
 			Lifecycle: place.Number, Arm: place.Arm, Number: w.Number, Tier: w.Tier, Repeat: w.Repeat, Warmup: w.Warmup,
 			Lane: string(place.Lane), Requests: w.Requests,
+			Rate: w.Rate, Seed: w.Seed, Arrivals: w.Arrivals, ArrivalsSHA256: w.ArrivalsSHA256,
 			Status: status, Reason: reason, Nulls: load.AbsentNulls(reason),
 		}, nil)
 		r.kept.Waves = append(r.kept.Waves, kept)
@@ -503,6 +540,10 @@ func (r *Run) All(ctx context.Context, dir string) (reports.Bundle, error) {
 				_, waveErr := r.Wave(ctx, place, w)
 				err = errors.Join(err, waveErr)
 			}
+		}
+		if started == nil && r.Plan.Search != nil {
+			_, searchErr := r.Search(ctx, place)
+			err = errors.Join(err, searchErr)
 		}
 		err = errors.Join(err, r.Stop(context.WithoutCancel(ctx)))
 	}

@@ -126,6 +126,12 @@ func knownLabels(labels []string) ([]string, error) {
 		for _, tier := range p.Sweep.Tiers {
 			known = append(known, p.TierLabel(tier))
 		}
+		if p.Arrivals != nil {
+			known = append(known, plan.SearchLabel, plan.RateLabel(0))
+			for _, r := range p.Arrivals.Rates {
+				known = append(known, plan.RateLabel(float64(r)))
+			}
+		}
 		if p.Pairing != nil {
 			for _, lane := range p.Pairing.Lanes.Each() {
 				known = append(known, plan.LaneLabel(lane))

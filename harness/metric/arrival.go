@@ -1,0 +1,682 @@
+package metric
+
+import (
+	"fmt"
+	"slices"
+
+	"assay/harness/arrival"
+	"assay/harness/capacity"
+	"assay/harness/plan"
+	"assay/harness/record"
+)
+
+// Rate is one rate's numbers on the curve of an arrival plan.
+type Rate struct {
+	Rate      float64  `json:"rate_rps"` // 0: one that changes
+	Validity  Validity `json:"validity"`
+	Status    string   `json:"status"` // "complete", "partial", "not_selected"
+	Baseline  OpenArm  `json:"baseline"`
+	Candidate OpenArm  `json:"candidate"`
+	Outputs   Outputs  `json:"outputs"` // of measured attempts
+	// TTFTPairs are the pairs' p95 of the effective TTFT over all measured
+	// attempts, FailurePairs their failure rates.
+	TTFTPairs    []Pair `json:"ttft_pairs"`
+	FailurePairs []Pair `json:"failure_pairs"`
+}
+
+// OpenArm is one arm's numbers at a rate. Its populations are the measured
+// attempts: those whose scheduled moment lies in the measurement, however and
+// whenever they ended. Its goodput is over what ended in the measurement.
+type OpenArm struct {
+	Arm
+	// Over all measured attempts, from the scheduled moment on, failures
+	// right-censored: what a user who came at that moment would have seen.
+	EffectiveTTFT50    Value `json:"effective_ttft_p50"`
+	EffectiveTTFT95    Value `json:"effective_ttft_p95"`
+	EffectiveTTFT99    Value `json:"effective_ttft_p99"`
+	EffectiveLatency50 Value `json:"effective_latency_p50"`
+	EffectiveLatency95 Value `json:"effective_latency_p95"`
+	EffectiveLatency99 Value `json:"effective_latency_p99"`
+	// ScheduleDelay is sent_at − scheduled_at of those that were sent.
+	ScheduleDelay50 Value `json:"schedule_delay_p50"`
+	ScheduleDelay99 Value `json:"schedule_delay_p99"`
+	Dropped         int   `json:"dropped"` // never sent: the limit on requests in flight was reached
+	Drained         int   `json:"drained"` // cancelled at the drain's limit
+	// Offered is how many attempts a second the measurement had, Completed how
+	// many ended well in it, whenever they were scheduled.
+	Offered   Value `json:"offered"`
+	Completed Value `json:"completed"`
+	// Attainment is the share of the measured attempts that kept every limit that
+	// the plan's SLO sets to a single one.
+	Attainment Value  `json:"slo_attainment"`
+	Growth     Growth `json:"growth"`
+}
+
+// Growth says whether the requests in the server became ever more during the
+// measurement.
+type Growth struct {
+	// PerSecond is how many a second, on average over the measurement.
+	PerSecond Value    `json:"per_second"`
+	PValue    *float64 `json:"p_value"`
+	Unstable  bool     `json:"unstable"`
+	Reason    string   `json:"reason,omitempty"` // why it was not tested
+}
+
+// growthConfidence is that of the test of a growing backlog: at each of a
+// handful of rates it may be wrong once in a hundred.
+const growthConfidence = 0.99
+
+// growthParts is how many equal parts of a measurement the backlog is looked at
+// in, and mostGrowthParts in how many over all lifecycles, for which each has
+// fewer.
+const (
+	growthParts     = 10
+	mostGrowthParts = 50
+)
+
+// Searched is one lifecycle's search.
+type Searched struct {
+	Lifecycle int    `json:"lifecycle"`
+	Pair      int    `json:"pair"`
+	Arm       string `json:"arm"`
+	Status    string `json:"status"` // "complete", "interrupted" or "not_run"
+	// Holds is the highest rate at which the SLO was shown to hold, Fails the
+	// lowest at which it was shown not to, in requests a second.
+	Holds  Value  `json:"holds"`
+	Fails  Value  `json:"fails"`
+	Bound  Value  `json:"bound"` // fails / holds − 1
+	Reason string `json:"reason,omitempty"`
+	// Validity is that of its probes.
+	Validity Validity `json:"validity"`
+	Probes   []Probe  `json:"probes"`
+}
+
+// Probe is one probe of a search, as it was judged.
+type Probe struct {
+	Wave int `json:"wave"`
+	capacity.Probed
+}
+
+// SLORate is the rate up to which each arm keeps the plan's SLO.
+type SLORate struct {
+	Baseline  Spread `json:"baseline"`  // over lifecycles, of what holds
+	Candidate Spread `json:"candidate"` //
+	Ratio     Value  `json:"ratio"`     // of the medians
+	Pairs     []Pair `json:"pairs"`
+}
+
+// EffectiveTTFT is first_token_at − scheduled_at, in measured ns.
+func EffectiveTTFT(r record.Request) (int64, string) {
+	if r.FirstTokenAt == nil {
+		return 0, "no first token: " + r.Nulls["first_token_at_ns"]
+	}
+	return *r.FirstTokenAt - r.ScheduledAt, ""
+}
+
+// kept says whether an attempt kept one objective, and whether it has what the
+// objective is of. One that failed keeps none.
+func kept(p *plan.Plan, o plan.Objective, r record.Request) (within, has bool) {
+	if r.Outcome != record.OK {
+		return false, true
+	}
+	limit := float64(o.Limit) / p.TimeScale
+	switch o.Of {
+	case "ttft":
+		v, reason := EffectiveTTFT(r)
+		if reason != "" {
+			return false, false // an empty completion has no first token, and none is late
+		}
+		return float64(v) <= limit, true
+	case "tpot":
+		v, reason := TPOT(r)
+		return v <= limit, reason == ""
+	case "latency":
+		return float64(EffectiveLatency(r)) <= limit, true
+	default:
+		return true, true
+	}
+}
+
+// OutcomeOf is what a probe saw of each objective, in the order of the arrivals.
+func OutcomeOf(p *plan.Plan, attempts []record.Request) capacity.Outcome {
+	attempts = slices.SortedFunc(slices.Values(attempts), func(a, b record.Request) int { return a.Ordinal - b.Ordinal })
+	objectives := p.Search.SLO.Objectives()
+	out := make(capacity.Outcome, len(objectives))
+	for i, o := range objectives {
+		out[i] = []bool{}
+		for _, r := range attempts {
+			if r.Warmup {
+				continue
+			}
+			if within, has := kept(p, o, r); has {
+				out[i] = append(out[i], within)
+			}
+		}
+	}
+	return out
+}
+
+// Probes are a lifecycle's, judged again from their records. The error says
+// which of them the search would not have asked for, or can't be judged.
+func Probes(p *plan.Plan, run record.Run, l plan.Lifecycle) ([]Probe, error) {
+	search := p.Capacity(l.Pair)
+	var out []Probe
+	var done []capacity.Probed
+	for _, w := range run.Waves {
+		if w.Lifecycle != l.Number || w.Probe == 0 || w.Status != "ran" {
+			continue
+		}
+		judged, err := search.Judge(w.Rate, w.Seed, OutcomeOf(p, run.Of(w).Attempts))
+		if err != nil {
+			return out, fmt.Errorf("probe %d: %w", w.Probe, err)
+		}
+		done = append(done, judged)
+		out = append(out, Probe{Wave: w.Number, Probed: judged})
+	}
+	return out, search.Follows(done)
+}
+
+func probed(probes []Probe) []capacity.Probed {
+	out := make([]capacity.Probed, len(probes))
+	for i, p := range probes {
+		out[i] = p.Probed
+	}
+	return out
+}
+
+// withProbes is the schedule with the probes that were made: a search's next
+// rate is known only once the last was judged.
+func withProbes(p *plan.Plan, run record.Run, s plan.Schedule) plan.Schedule {
+	if p.Search == nil {
+		return s
+	}
+	out := plan.Schedule{Lifecycles: slices.Clone(s.Lifecycles)}
+	for i := range out.Lifecycles {
+		l := &out.Lifecycles[i]
+		place := *l
+		l.Waves = slices.Clone(l.Waves)
+		search := p.Capacity(l.Pair)
+		var done []capacity.Probed
+		for n := 1; ; n++ {
+			rate, seed, over := search.Next(done)
+			at := slices.IndexFunc(run.Waves, func(w record.Wave) bool { return w.Lifecycle == l.Number && w.Probe == n })
+			if over || at < 0 {
+				break
+			}
+			wave, err := p.Probe(place, n, rate, seed)
+			if err != nil {
+				break // told as a wave that the schedule does not have
+			}
+			l.Waves = append(l.Waves, wave)
+			if run.Waves[at].Status != "ran" {
+				break
+			}
+			judged, err := search.Judge(rate, seed, OutcomeOf(p, run.Of(run.Waves[at]).Attempts))
+			if err != nil {
+				break
+			}
+			done = append(done, judged)
+		}
+	}
+	return out
+}
+
+// open checks that each attempt of an open loop was scheduled at its own moment
+// and belongs to its own window.
+func (c *checker) open(w record.Wave, place plan.Wave, attempts []record.Request) {
+	s, err := c.plan.ArrivalsOf(place)
+	if err != nil || w.ReleasedAt == nil {
+		return // told as another wave than the schedule's, and as one without a release
+	}
+	for _, r := range attempts {
+		if r.Ordinal < 1 || r.Ordinal > len(s.Offsets) {
+			continue // said already
+		}
+		if at := *w.ReleasedAt + s.Offsets[r.Ordinal-1]; r.ScheduledAt != at {
+			c.inAttempt(r, "time", "it was scheduled at %d ns, and its arrival was drawn for %d ns", r.ScheduledAt, at)
+		}
+		if warm := !s.Measured(r.Ordinal - 1); r.Warmup != warm {
+			c.inAttempt(r, "schedule", "warm-up is %t, and its arrival lies in the other window", r.Warmup)
+		}
+	}
+}
+
+// searches checks that a search went on to its end.
+func (c *checker) searches() {
+	if c.plan.Search == nil {
+		return
+	}
+	for _, l := range c.schedule.Lifecycles {
+		probes, err := Probes(c.plan, c.run, l)
+		if err != nil {
+			c.found("search", fmt.Sprintf("lifecycle %d", l.Number), "%s", err)
+			continue
+		}
+		if rate, _, over := c.plan.Capacity(l.Pair).Next(probed(probes)); !over && searchRan(c.run, l.Number) {
+			c.found("search", fmt.Sprintf("lifecycle %d", l.Number), "it ended after %d probes, and the next was to be at %s", len(probes), record.Rate(rate))
+		}
+	}
+}
+
+// searchRan says whether a lifecycle's search began, and nothing stopped it.
+func searchRan(run record.Run, lifecycle int) bool {
+	began := false
+	for _, w := range run.Waves {
+		if w.Lifecycle != lifecycle || w.Probe == 0 {
+			continue
+		}
+		if began = true; w.Status != "ran" {
+			return false
+		}
+	}
+	for _, l := range run.Lifecycles {
+		if l.Number == lifecycle && l.Status != "ran" {
+			return false
+		}
+	}
+	return began
+}
+
+// neverDue says that the run was stopped before an attempt's moment.
+func neverDue(r record.Request) bool {
+	return r.SentAt == nil && r.Outcome == record.Cancelled && r.EndedAt == r.ScheduledAt
+}
+
+// arrivals summarizes the curve and the searches of an arrival plan.
+func (s *summarizer) arrivals(out *Summary) {
+	a := s.plan.Arrivals
+	if a == nil {
+		return
+	}
+	rates := []float64{0}
+	if a.Swept() {
+		rates = nil
+		for _, r := range a.Rates {
+			rates = append(rates, float64(r))
+		}
+		slices.Sort(rates)
+	}
+	for _, r := range rates {
+		out.Rates = append(out.Rates, s.rate(r))
+	}
+	if s.plan.Search == nil {
+		return
+	}
+	for _, l := range s.schedule.Lifecycles {
+		out.Searches = append(out.Searches, s.search(l))
+	}
+	rate := s.sloRate(out.Searches)
+	out.SLORate = &rate
+}
+
+// onCurve says whether a wave is of the curve at a rate.
+func onCurve(w Wave, rate float64) bool { return w.Open && w.Probe == 0 && w.Rate == rate }
+
+func (s *summarizer) rate(rate float64) Rate {
+	t := Rate{Rate: rate, Status: "complete", TTFTPairs: []Pair{}, FailurePairs: []Pair{}}
+	t.Validity = Validity{Valid: true, Reasons: []string{}, Notes: []string{}}
+	ran := 0
+	for _, w := range s.waves {
+		if !onCurve(w, rate) || w.Status == "not_selected" {
+			continue
+		}
+		ran++
+		where := fmt.Sprintf("lifecycle %d (%s): ", w.Lifecycle, w.Arm)
+		for _, r := range w.Validity.Reasons {
+			t.Validity.Valid = false
+			t.Validity.Reasons = append(t.Validity.Reasons, where+r)
+		}
+		for _, n := range w.Validity.Notes {
+			t.Validity.Notes = append(t.Validity.Notes, where+n)
+		}
+	}
+	switch {
+	case ran == 0:
+		t.Status = "not_selected"
+	case ran < s.plan.Sweep.Lifecycles*2:
+		t.Status = "partial"
+	}
+	t.Baseline, t.Candidate = s.openArm(plan.Baseline, rate), s.openArm(plan.Candidate, rate)
+	baseline, _ := s.measured(t.Baseline.Arm.Arm, rate, 0)
+	candidate, _ := s.measured(t.Candidate.Arm.Arm, rate, 0)
+	t.Outputs = s.compared(baseline, candidate)
+	for pair := 1; pair <= s.plan.Sweep.Lifecycles; pair++ {
+		ttft, failed := Pair{Pair: pair}, Pair{Pair: pair}
+		ttft.Baseline, failed.Baseline = s.ofRatePair(plan.Baseline, rate, pair)
+		ttft.Candidate, failed.Candidate = s.ofRatePair(plan.Candidate, rate, pair)
+		t.TTFTPairs, t.FailurePairs = append(t.TTFTPairs, ttft), append(t.FailurePairs, failed)
+	}
+	return t
+}
+
+// measured are an arm's measured attempts at a rate of the curve, of one pair or
+// of all (0), with their waves.
+func (s *summarizer) measured(arm string, rate float64, pair int) (record.Population, []record.Wave) {
+	p := record.Population{Name: fmt.Sprintf("%s, %s, measured attempts", arm, record.Rate(rate))}
+	if pair > 0 {
+		p.Name = fmt.Sprintf("pair %d, %s", pair, p.Name)
+	}
+	var waves []record.Wave
+	for _, w := range s.run.Waves {
+		if !w.Open() || w.Probe > 0 || w.Rate != rate || w.Arm != arm || w.ReleasedAt == nil || pair > 0 && s.pairOf(w.Lifecycle) != pair {
+			continue
+		}
+		waves = append(waves, w)
+		p.Attempts = append(p.Attempts, s.run.Of(w).Measured().Attempts...)
+	}
+	p.Scheduled = len(p.Attempts)
+	return p, waves
+}
+
+func (s *summarizer) pairOf(lifecycle int) int {
+	for _, l := range s.schedule.Lifecycles {
+		if l.Number == lifecycle {
+			return l.Pair
+		}
+	}
+	return 0
+}
+
+func (s *summarizer) ofRatePair(role plan.Role, rate float64, pair int) (ttft, failed Value) {
+	p, _ := s.measured(s.plan.WithRole(role).Name, rate, pair)
+	return s.censored(effectiveTTFTs(p), 95, p.Name+", all, failures right-censored"), s.failureRate(p)
+}
+
+func (s *summarizer) failureRate(p record.Population) Value {
+	if len(p.Attempts) == 0 {
+		return s.null("ratio", p.Name, "no attempt was made")
+	}
+	return s.value(float64(CountsOf(p).Failed)/float64(len(p.Attempts)), "ratio", len(p.Attempts), p.Name)
+}
+
+// effectiveTTFTs are those of every attempt, from its scheduled moment on.
+func effectiveTTFTs(p record.Population) []Censored {
+	var out []Censored
+	for _, r := range p.Attempts {
+		if v, reason := EffectiveTTFT(r); reason == "" {
+			out = append(out, Censored{Value: float64(v)})
+		} else if r.Outcome != record.OK {
+			out = append(out, Censored{Value: float64(EffectiveLatency(r)), AtLeast: true})
+		}
+	}
+	return out
+}
+
+func effectiveLatencies(p record.Population) []Censored {
+	var out []Censored
+	for _, r := range p.Attempts {
+		out = append(out, Censored{Value: float64(EffectiveLatency(r)), AtLeast: r.Outcome != record.OK})
+	}
+	return out
+}
+
+func (s *summarizer) openArm(role plan.Role, rate float64) OpenArm {
+	name := s.plan.WithRole(role).Name
+	p, waves := s.measured(name, rate, 0)
+	out := OpenArm{Arm: Arm{Arm: name, Role: role, Waves: len(waves), Counts: CountsOf(p), FailureRate: s.failureRate(p)}}
+	s.distributions(p, &out.Arm)
+	out.tokens(p)
+	all := p.Name + ", all, failures right-censored"
+	ttfts, latencies := effectiveTTFTs(p), effectiveLatencies(p)
+	out.EffectiveTTFT50, out.EffectiveTTFT95, out.EffectiveTTFT99 = s.censored(ttfts, 50, all), s.censored(ttfts, 95, all), s.censored(ttfts, 99, all)
+	out.EffectiveLatency50, out.EffectiveLatency95, out.EffectiveLatency99 = s.censored(latencies, 50, all), s.censored(latencies, 95, all), s.censored(latencies, 99, all)
+	delays := Delays(p.Attempts)
+	delay := func(q float64) Value {
+		if len(delays) == 0 {
+			return s.null("s", p.Name+", that were sent", "nothing was sent")
+		}
+		return s.value(s.seconds(Percentile(delays, q)), "s", len(delays), p.Name+", that were sent")
+	}
+	out.ScheduleDelay50, out.ScheduleDelay99 = delay(50), delay(99)
+	for _, r := range p.Attempts {
+		if r.Dropped() {
+			out.Dropped++
+		}
+		if r.Drained() {
+			out.Drained++
+		}
+	}
+	s.flows(p, waves, &out)
+	out.Attainment = s.attainment(p)
+	return out
+}
+
+// Delays are the schedule delays of those attempts that were sent, in measured
+// ns.
+func Delays(attempts []record.Request) []float64 {
+	var out []float64
+	for _, r := range attempts {
+		if v, reason := ScheduleDelay(r); reason == "" {
+			out = append(out, float64(v))
+		}
+	}
+	return out
+}
+
+// attainment is the share of attempts that kept every limit on a single one. An
+// ok attempt that has not what a limit is of has not broken it.
+func (s *summarizer) attainment(p record.Population) Value {
+	if s.plan.Search == nil {
+		return s.null("ratio", p.Name, "the plan sets no SLO")
+	}
+	if len(p.Attempts) == 0 {
+		return s.null("ratio", p.Name, "no attempt was made")
+	}
+	good := 0
+	for _, r := range p.Attempts {
+		whole := r.Outcome == record.OK
+		for _, o := range s.plan.Search.SLO.Objectives() {
+			if within, has := kept(s.plan, o, r); has && !within {
+				whole = false
+			}
+		}
+		if whole {
+			good++
+		}
+	}
+	return s.value(float64(good)/float64(len(p.Attempts)), "ratio", len(p.Attempts), p.Name)
+}
+
+// flows are what went into the measurements and what came out of them: rates,
+// goodput, and whether the backlog grew.
+func (s *summarizer) flows(p record.Population, waves []record.Wave, out *OpenArm) {
+	population := fmt.Sprintf("%s, %s, measurements", out.Arm.Arm, record.Rate(rateOf(waves)))
+	out.Goodput = Spread{Median: s.null("tok/s", population, "no measurement was made")}
+	out.Offered, out.Completed = s.null("rps", population, "no measurement was made"), s.null("rps", population, "no measurement was made")
+	out.Growth = Growth{PerSecond: s.null("rps", population, "no measurement was made"), Reason: "no measurement was made"}
+	var goodputs []float64
+	parts := min(growthParts, max(1, mostGrowthParts/max(1, len(waves))))
+	path := []int{0} // the lifecycles' backlogs, one set on top of the other
+	seconds, offered, completed := 0.0, 0, 0
+	missing := ""
+	for _, w := range waves {
+		schedule, err := s.arrivalsOf(w)
+		if err != nil {
+			continue // told as a wave that the schedule does not have
+		}
+		attempts := s.run.Of(w).Attempts
+		from, to := *w.ReleasedAt+schedule.Warmup, *w.ReleasedAt+schedule.End
+		length := s.seconds(float64(to - from))
+		seconds += length
+		ended, tokens, reason := endedWithin(attempts, from, to)
+		completed += ended
+		if reason != "" {
+			missing = reason
+		}
+		goodputs = append(goodputs, float64(tokens)/length)
+		for _, r := range attempts {
+			if !r.Warmup {
+				offered++
+			}
+		}
+		backlog := Backlog(attempts, from, to, parts)
+		for i := 1; i < len(backlog); i++ {
+			path = append(path, path[len(path)-1]+backlog[i]-backlog[i-1])
+		}
+	}
+	if seconds == 0 {
+		return
+	}
+	out.Offered = s.value(float64(offered)/seconds, "rps", offered, population)
+	out.Completed = s.value(float64(completed)/seconds, "rps", completed, population)
+	if missing != "" {
+		out.Goodput.Median.Reason = missing
+	} else {
+		low, high := round(slices.Min(goodputs)), round(slices.Max(goodputs))
+		out.Goodput = Spread{Median: s.value(Median(goodputs), "tok/s", len(goodputs), population), Min: &low, Max: &high}
+	}
+	g := capacity.Grows(path, growthConfidence)
+	out.Growth = Growth{PerSecond: s.value(float64(path[len(path)-1])/seconds, "rps", len(path)-1, population), Unstable: g.Unstable, Reason: g.Reason}
+	if g.P != nil {
+		p := round(*g.P)
+		out.Growth.PValue = &p
+	}
+}
+
+func rateOf(waves []record.Wave) float64 {
+	if len(waves) == 0 {
+		return 0
+	}
+	return waves[0].Rate
+}
+
+// arrivalsOf are a recorded wave's arrivals, in this machine's time.
+func (s *summarizer) arrivalsOf(w record.Wave) (arrival.Schedule, error) {
+	return s.plan.ArrivalsOf(plan.Wave{Rate: w.Rate, Seed: w.Seed})
+}
+
+// endedWithin is what ended well between two moments: how many attempts, with
+// how many tokens; the reason is why their tokens are not known.
+func endedWithin(attempts []record.Request, from, to int64) (n, tokens int, reason string) {
+	for _, r := range attempts {
+		if r.Outcome != record.OK || r.EndedAt < from || r.EndedAt >= to {
+			continue
+		}
+		n++
+		if r.OutputTokens == nil {
+			reason = fmt.Sprintf("attempt %d is ok and has no token count: %s", r.Ordinal, r.Nulls["output_tokens"])
+			continue
+		}
+		tokens += *r.OutputTokens
+	}
+	return n, tokens, reason
+}
+
+// Backlog is how many attempts had come and not ended at the beginning of each
+// of so many equal parts of a time, and at its end. One that failed is there
+// until it failed: it was asked for.
+func Backlog(attempts []record.Request, from, to int64, parts int) []int {
+	out := make([]int, parts+1)
+	for i := range out {
+		at := from + (to-from)*int64(i)/int64(parts)
+		for _, r := range attempts {
+			if r.ScheduledAt <= at && r.EndedAt > at {
+				out[i]++
+			}
+		}
+	}
+	return out
+}
+
+func (s *summarizer) search(l plan.Lifecycle) Searched {
+	population := fmt.Sprintf("lifecycle %d (%s), search", l.Number, l.Arm)
+	out := Searched{Lifecycle: l.Number, Pair: l.Pair, Arm: l.Arm, Status: "complete", Probes: []Probe{}, Validity: Validity{Valid: true, Reasons: []string{}, Notes: []string{}}}
+	probes, err := Probes(s.plan, s.run, l)
+	out.Probes = append(out.Probes, probes...)
+	for _, w := range s.waves {
+		if w.Lifecycle != l.Number || w.Probe == 0 {
+			continue
+		}
+		for _, r := range w.Validity.Reasons {
+			out.Validity.Valid = false
+			out.Validity.Reasons = append(out.Validity.Reasons, fmt.Sprintf("probe %d: %s", w.Probe, r))
+		}
+		for _, n := range w.Validity.Notes {
+			out.Validity.Notes = append(out.Validity.Notes, fmt.Sprintf("probe %d: %s", w.Probe, n))
+		}
+	}
+	search := s.plan.Capacity(l.Pair)
+	rps := func(v *float64, reason string) Value {
+		if v == nil {
+			return s.null("rps", population, reason)
+		}
+		return s.value(*v, "rps", len(probes), population)
+	}
+	found := search.Result(probed(probes))
+	_, _, over := search.Next(probed(probes))
+	switch {
+	case err != nil:
+		out.Reason = err.Error()
+	case len(probes) == 0:
+		out.Status, out.Reason = "not_run", "no probe of it was made"
+	case !over:
+		out.Status, out.Reason = "interrupted", "the run was stopped before the search was over"
+	default:
+		out.Reason = found.Reason
+	}
+	out.Holds = rps(found.Holds, orReason(out.Reason, "no rate was shown to hold"))
+	out.Fails = rps(found.Fails, orReason(out.Reason, "no rate was shown to fail"))
+	out.Bound = s.null("ratio", population, orReason(out.Reason, "one end of the bracket is missing"))
+	if found.Bound != nil {
+		out.Bound = s.value(*found.Bound, "ratio", len(probes), population)
+	}
+	return out
+}
+
+func orReason(reason, otherwise string) string {
+	if reason == "" {
+		return otherwise
+	}
+	return reason
+}
+
+func (s *summarizer) sloRate(searches []Searched) SLORate {
+	var out SLORate
+	out.Pairs = []Pair{}
+	of := func(role plan.Role, pair int) Value {
+		name := s.plan.WithRole(role).Name
+		for _, f := range searches {
+			if f.Arm == name && f.Pair == pair {
+				return f.Holds
+			}
+		}
+		return s.null("rps", name, "it was not looked for")
+	}
+	spread := func(role plan.Role) Spread {
+		name := s.plan.WithRole(role).Name
+		population := name + ", lifecycles"
+		var values []float64
+		reason := "no search was made"
+		n := 0
+		for _, f := range searches {
+			if f.Arm != name {
+				continue
+			}
+			if n++; f.Holds.Value == nil {
+				reason = f.Holds.Reason
+				continue
+			}
+			values = append(values, *f.Holds.Value)
+		}
+		if n == 0 || len(values) < n {
+			return Spread{Median: s.null("rps", population, reason)}
+		}
+		low, high := slices.Min(values), slices.Max(values)
+		return Spread{Median: s.value(Median(values), "rps", n, population), Min: &low, Max: &high}
+	}
+	out.Baseline, out.Candidate = spread(plan.Baseline), spread(plan.Candidate)
+	for pair := 1; pair <= s.plan.Sweep.Lifecycles; pair++ {
+		out.Pairs = append(out.Pairs, Pair{Pair: pair, Baseline: of(plan.Baseline, pair), Candidate: of(plan.Candidate, pair)})
+	}
+	b, c := out.Baseline.Median, out.Candidate.Median
+	population := fmt.Sprintf("medians of %s over %s", s.plan.WithRole(plan.Candidate).Name, s.plan.WithRole(plan.Baseline).Name)
+	switch {
+	case b.Value == nil:
+		out.Ratio = s.null("ratio", population, "the baseline has none: "+b.Reason)
+	case c.Value == nil:
+		out.Ratio = s.null("ratio", population, "the candidate has none: "+c.Reason)
+	default:
+		out.Ratio = s.value(*c.Value / *b.Value, "ratio", min(b.N, c.N), population)
+	}
+	return out
+}

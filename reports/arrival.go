@@ -1,0 +1,324 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+
+	"assay/harness/metric"
+	"assay/harness/record"
+)
+
+// arrivalGrids are the tables of an arrival plan's report.
+func arrivalGrids(b Bundle) []grid {
+	out := []grid{curveTable(b), delayTable(b)}
+	if b.Plan.Search != nil {
+		out = append(out, searchTable(b))
+	}
+	return out
+}
+
+// curveTable is the one table: a row for each rate and arm.
+func curveTable(b Bundle) grid {
+	g := grid{
+		title:  "The curve" + emulatedHeading(b.Summary),
+		head:   []string{"rate", "arm", "offered", "completed", "goodput median [min–max] tok/s", "p50 TTFT", "p95 TTFT", "p99 TTFT", "p95 TPOT", "failures", "SLO kept", "backlog"},
+		footer: "TTFT: from the scheduled moment, over all measured attempts, failures right-censored (≥: a lower bound). TPOT: over ok attempts. Offered, completed: attempts a second of the measurement. Backlog: requests that the server has more of each second; UNSTABLE where it grew without end.",
+	}
+	for _, r := range b.Summary.Rates {
+		if r.Status == "not_selected" {
+			continue
+		}
+		for _, a := range []metric.OpenArm{r.Baseline, r.Candidate} {
+			g.rows = append(g.rows, []string{
+				rateName(r), a.Arm.Arm, perSecond(a.Offered), perSecond(a.Completed), spread(a.Goodput),
+				seconds(a.EffectiveTTFT50), seconds(a.EffectiveTTFT95), seconds(a.EffectiveTTFT99), milliseconds(a.TPOT95),
+				failures(a.Arm), percent(a.Attainment), backlog(a.Growth),
+			})
+		}
+	}
+	return g
+}
+
+// delayTable holds the two ways to count from against one another.
+func delayTable(b Bundle) grid {
+	g := grid{
+		title:  "From the scheduled moment, and from the moment of sending" + emulatedHeading(b.Summary),
+		head:   []string{"rate", "arm", "p99 TTFT scheduled", "p99 TTFT sent", "p99 latency scheduled", "p99 latency sent", "p99 schedule delay", "dropped", "drained"},
+		footer: "Scheduled, latency: from scheduled_at to the end, over all measured attempts, failures right-censored. Sent: from sent_at, over the same. What lies between the two is this side's own: a late timer, a connection, the limit on requests in flight. Dropped: never sent. Drained: cancelled at the drain's limit.",
+	}
+	for _, r := range b.Summary.Rates {
+		if r.Status == "not_selected" {
+			continue
+		}
+		for _, a := range []metric.OpenArm{r.Baseline, r.Candidate} {
+			g.rows = append(g.rows, []string{
+				rateName(r), a.Arm.Arm, seconds(a.EffectiveTTFT99), seconds(a.TTFTAll99), seconds(a.EffectiveLatency99), seconds(a.LatencyAll99),
+				milliseconds(a.ScheduleDelay99), fmt.Sprint(a.Dropped), fmt.Sprint(a.Drained),
+			})
+		}
+	}
+	return g
+}
+
+// searchTable has each lifecycle's search.
+func searchTable(b Bundle) grid {
+	g := grid{
+		title: "The highest rate at which the SLO holds" + emulatedHeading(b.Summary),
+		head:  []string{"lifecycle", "arm", "pair", "holds", "fails", "bracket", "probes"},
+		footer: fmt.Sprintf("The SLO: %s. Holds, fails: the highest rate shown to keep it and the lowest shown not to, each verdict at a confidence of %s.",
+			objectives(b), b.Plan.Search.Confidence),
+	}
+	for _, f := range b.Summary.Searches {
+		if f.Status == "not_run" {
+			continue
+		}
+		name := fmt.Sprint(f.Lifecycle)
+		if !f.Validity.Valid {
+			name += " INVALID"
+		}
+		if f.Status != "complete" {
+			name += " " + f.Status
+		}
+		g.rows = append(g.rows, []string{name, f.Arm, fmt.Sprint(f.Pair), rps(f.Holds), rps(f.Fails), percent(f.Bound), fmt.Sprint(len(f.Probes))})
+	}
+	return g
+}
+
+// objectives writes the SLO as its plan does.
+func objectives(b Bundle) string {
+	var parts []string
+	for _, o := range b.Plan.Search.SLO.Objectives() {
+		limit := o.Limit.String()
+		if o.Limit == 0 {
+			limit = b.Plan.Search.SLO.FailureRate.String()
+		}
+		parts = append(parts, o.Name+" ≤ "+limit)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func rateName(r metric.Rate) string {
+	text := "changing"
+	if r.Rate > 0 {
+		text = rate(r.Rate) + " rps"
+	}
+	if !r.Validity.Valid {
+		text += " INVALID"
+	}
+	if r.Status != "complete" {
+		text += " " + r.Status
+	}
+	return text
+}
+
+func perSecond(v metric.Value) string {
+	if v.Value == nil {
+		return "null"
+	}
+	return rate(*v.Value)
+}
+
+func rps(v metric.Value) string {
+	if v.Value == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%.3g rps", *v.Value)
+}
+
+func percent(v metric.Value) string {
+	if v.Value == nil {
+		return "null"
+	}
+	return fmt.Sprintf("%.1f %%", float64(*v.Value*100))
+}
+
+func milliseconds(v metric.Value) string {
+	if v.Value == nil {
+		return "null"
+	}
+	return fmt.Sprintf("%.1f ms", float64(*v.Value*1e3))
+}
+
+func backlog(g metric.Growth) string {
+	if g.PerSecond.Value == nil {
+		return "null"
+	}
+	text := fmt.Sprintf("%+.2f/s", *g.PerSecond.Value)
+	if g.Unstable {
+		text += " UNSTABLE"
+	}
+	return text
+}
+
+// arrivalWords are the sections of an arrival plan's report.
+func arrivalWords(b Bundle) []section {
+	return []section{
+		{"Does it keep up?", keepsUp(b)},
+		{"The searches, probe by probe", probeLines(b)},
+		{"How to read this", arrivalReading(b)},
+		{"What this run does not show", arrivalLimits(b)},
+		{"Beside the load", beside(b)},
+		{"Nulls", arrivalNulls(b)},
+		{"Against its validity", grouped(b.Summary.Validity.Reasons)},
+		{"Notes", grouped(b.Summary.Validity.Notes)},
+	}
+}
+
+// keepsUp names the lowest rate at which each arm's backlog grew.
+func keepsUp(b Bundle) []string {
+	var lines []string
+	for _, of := range []func(metric.Rate) metric.OpenArm{
+		func(r metric.Rate) metric.OpenArm { return r.Baseline }, func(r metric.Rate) metric.OpenArm { return r.Candidate },
+	} {
+		name, line := "", ""
+		highest := 0.0
+		for _, r := range b.Summary.Rates {
+			a := of(r)
+			name = a.Arm.Arm
+			if r.Status == "not_selected" || a.Growth.PValue == nil {
+				continue
+			}
+			if a.Growth.Unstable {
+				line = fmt.Sprintf("%s does not keep up at %s: its backlog grew by %.2f requests a second (p = %.4f, one-sided exact sign flips over %d parts of the measurements).",
+					name, record.Rate(r.Rate), *a.Growth.PerSecond.Value, *a.Growth.PValue, a.Growth.PerSecond.N)
+				break
+			}
+			highest = r.Rate
+		}
+		switch {
+		case line != "":
+		case highest > 0:
+			line = fmt.Sprintf("%s: at no rate up to %s was its backlog seen to grow without end.", name, record.Rate(highest))
+		default:
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// probeLines say what each search came to, one line a lifecycle.
+func probeLines(b Bundle) []string {
+	var lines []string
+	for _, f := range b.Summary.Searches {
+		if len(f.Probes) == 0 {
+			continue
+		}
+		var parts []string
+		for _, p := range f.Probes {
+			parts = append(parts, fmt.Sprintf("%s %s (%s)", record.Rate(p.Rate), p.Verdict, strings.Join(judged(p), ", ")))
+		}
+		line := fmt.Sprintf("lifecycle %d, %s: %s.", f.Lifecycle, f.Arm, strings.Join(parts, "; "))
+		if f.Reason != "" {
+			line += " " + f.Reason + "."
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func judged(p metric.Probe) []string {
+	var out []string
+	for _, o := range p.Objectives {
+		out = append(out, fmt.Sprintf("%s %d/%d", o.Name, o.Within, o.Of))
+	}
+	return out
+}
+
+func arrivalReading(b Bundle) []string {
+	p, s, a := b.Plan, b.Summary, b.Plan.Arrivals
+	var lines []string
+	if s.Provenance == record.Emulated {
+		measured := "measured ones are as long"
+		if s.TimeScale != 1 {
+			measured = fmt.Sprintf("measured ones are %g times shorter", s.TimeScale)
+		}
+		lines = append(lines, fmt.Sprintf("Every number here is emulated: %s. Seconds are emulated ones; %s, and the records keep those. Gates are in measured time.", models(p), measured))
+	}
+	order := "in the order in which the plan has them"
+	if a.Order == "shuffled" {
+		order = "in an order that the plan's seed shuffled for each pair of lifecycles"
+	}
+	lines = append(lines,
+		fmt.Sprintf("An open loop: each request is released at a moment that was drawn before the run (%s, seeded), whatever became of those before it; the rates %s, the same arrivals for both arms of a pair. There is one attempt at each request, and no retry.", a.Process, order),
+		fmt.Sprintf("Windows: %s of warm-up, then a measurement of %s and of %d arrivals at least, then up to %s in which what is under way is waited for. An attempt belongs to the window that its scheduled moment lies in, however and whenever it ended; one that had not ended when the drain was over is a failure of its window.", a.Warmup, a.Measure, a.MinRequests, a.Drain),
+		fmt.Sprintf("Lifecycles of each arm: %d. Percentiles are %s (numpy's default). One that failed before its first token counts as one that would have waited at least until it failed.", p.Sweep.Lifecycles, s.Percentiles),
+		"Offered: attempts scheduled in the measurement; completed: attempts that ended ok in it, whenever they were scheduled; goodput: the output tokens of those. In an overload the offered go on, and the completed do not.",
+		"Backlog: requests that had come and not ended, at eleven moments of the measurement. It is called unstable where its ten steps, over all lifecycles, grew by an exact one-sided test at 99 %. That is this measurement's, after its warm-up: a server near its limit takes long to show what it does.",
+	)
+	if a.InFlight > 0 {
+		lines = append(lines, fmt.Sprintf("At most %d requests were in flight; beyond it the plan says: %s.", a.InFlight, a.Beyond))
+	}
+	if p.Search != nil {
+		lines = append(lines, fmt.Sprintf("The search doubles the rate from %s until the SLO fails or %s holds, then halves the bracket on a logarithmic scale to within %s; a rate that stays undecided is probed up to %d times. An objective holds where the lower confidence bound on the share of attempts within its limit is as high as it asks, and fails where the upper one is lower. Every attempt counts, and one that failed is within no limit.", p.Search.From, p.Search.To, p.Search.Within, p.Search.Tries))
+	}
+	for _, r := range s.Rates {
+		if r.Status != "not_selected" {
+			lines = append(lines, fmt.Sprintf("%s: %s; %s.", record.Rate(r.Rate), population(r.Baseline.Arm), population(r.Candidate.Arm)))
+		}
+	}
+	g := p.Gates
+	return append(lines, outputs(s), arrivals(b.Run),
+		fmt.Sprintf("The client itself, worst wave, in measured time: p99 of client lag %s (the plan allows %s), share of events that shared a read %s (%s), p99 of schedule delay %s (%s).",
+			worst(s, func(w metric.Wave) metric.Value { return w.ClientLagP99 }, 1e3, "ms"), g.ClientLag,
+			worst(s, func(w metric.Wave) metric.Value { return w.Coalesced }, 100, "%"), g.Coalesced,
+			worst(s, scheduleDelay, 1e3, "ms"), *g.ScheduleDelay), cold(b))
+}
+
+func scheduleDelay(w metric.Wave) metric.Value {
+	if w.ScheduleDelay == nil {
+		return metric.Value{}
+	}
+	return *w.ScheduleDelay
+}
+
+func arrivalLimits(b Bundle) []string {
+	lines := []string{
+		fmt.Sprintf("What other arrivals do: these are %s, of requests drawn from one set; people come in bursts, and with longer prompts.", b.Plan.Arrivals.Process),
+	}
+	if b.Plan.Sweep.Lifecycles < 2 {
+		lines = append(lines, "How much of it another start of the same servers would repeat: with one lifecycle an arm every number is an observation, not a claim.")
+	}
+	if b.Plan.Search == nil {
+		lines = append(lines, "The highest rate that a service level allows: none was set, and none was looked for.")
+	}
+	lines = append(lines, sameWork(b.Summary)...)
+	lines = append(lines, "That the outputs are any good: no answer was evaluated.")
+	if b.Summary.Provenance == record.Emulated {
+		lines = append(lines, "How any engine does: what was served here is a model of one.")
+	}
+	return lines
+}
+
+func arrivalNulls(b Bundle) []string {
+	var out []string
+	say := func(what string, v metric.Value) {
+		if v.Value == nil {
+			out = append(out, fmt.Sprintf("%s of %s: %s", what, v.Population, v.Reason))
+		}
+	}
+	for _, r := range b.Summary.Rates {
+		if r.Status == "not_selected" {
+			out = append(out, fmt.Sprintf("%s: not selected, so the tables have no row for it", record.Rate(r.Rate)))
+			continue
+		}
+		for _, a := range []metric.OpenArm{r.Baseline, r.Candidate} {
+			if a.Waves == 0 {
+				out = append(out, fmt.Sprintf("every number of %s, %s: no open loop of it was recorded", a.Arm.Arm, record.Rate(r.Rate)))
+				continue
+			}
+			say("goodput", a.Goodput.Median)
+			say("p95 TTFT", a.EffectiveTTFT95)
+			say("p95 TPOT", a.TPOT95)
+			if b.Plan.Search != nil {
+				say("SLO kept", a.Attainment)
+			}
+		}
+	}
+	for _, f := range b.Summary.Searches {
+		if f.Status == "not_run" {
+			out = append(out, fmt.Sprintf("search of lifecycle %d (%s): %s", f.Lifecycle, f.Arm, f.Reason))
+		}
+	}
+	return out
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 
 	"assay/claim"
+	"assay/harness/arrival"
 	"assay/harness/capacity"
 	"assay/harness/load"
 	"assay/harness/metric"
@@ -14,10 +15,10 @@ import (
 )
 
 // open is an open loop about to be released.
-func (r *Run) open(b released) load.Open {
+func (r *Run) open(b load.Burst, arrivals arrival.Schedule) load.Open {
 	a := r.Plan.Arrivals
 	return load.Open{
-		Burst: b.Burst, Schedule: b.Arrivals, DialAhead: a.DialAhead.D(), Limit: a.InFlight, Drop: a.Beyond == plan.Drop,
+		Burst: b, Schedule: arrivals, DialAhead: a.DialAhead.D(), Limit: a.InFlight, Drop: a.Beyond == plan.Drop,
 	}
 }
 

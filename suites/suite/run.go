@@ -247,12 +247,13 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 	if r.broken != nil {
 		return record.Population{}, fmt.Errorf("nothing more is run, since it could not be kept: %w", r.broken)
 	}
-	burst, err := r.burst(c, wave)
+	burst, err := r.burst(c, wave, r.Plan.Asked(place))
 	if err != nil {
 		return record.Population{}, err
 	}
+	var arrivals arrival.Schedule
 	if wave.Open() {
-		if burst.Arrivals, err = r.Plan.ArrivalsOf(wave); err != nil {
+		if arrivals, err = r.Plan.ArrivalsOf(wave); err != nil {
 			return record.Population{}, err
 		}
 	}
@@ -260,7 +261,7 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 	burst.Executed, burst.OnOutcome = c.waves, r.progress.ended
 	r.progress.wave(r.Place(place)+": "+r.describe(wave), len(burst.Items))
 	before := c.cut(0, pages{}) // written later: nothing is, before a sequence's first request
-	kept, requests, around := r.release(ctx, burst)
+	kept, requests, around := r.release(ctx, burst, arrivals)
 	r.asks.evaluate(r.Plan, requests)
 	c.abandoned = load.Abandoned(requests)
 	if kept.Status == "interrupted" {
@@ -285,36 +286,30 @@ func (r *Run) serving(place plan.Lifecycle) (*running, error) {
 	return nil, errors.New("the wave's server was not started: start its lifecycle first")
 }
 
-// released is a wave about to be released on a server; an open loop has its
-// arrivals besides.
-type released struct {
-	load.Burst
-	Arrivals arrival.Schedule
-}
-
-func (r *Run) burst(c *running, wave plan.Wave) (released, error) {
-	items, err := r.items(c.place, wave, c.arm)
-	return released{Burst: load.Burst{
-		Place: c.place, Wave: wave, Lane: r.Plan.Asked(c.place).Lane, Client: c.client, Target: c.target, Items: items,
+// burst is a wave about to be released on a server, for so many tokens.
+func (r *Run) burst(c *running, wave plan.Wave, asked plan.Asked) (load.Burst, error) {
+	items, err := r.items(c.place, wave, c.arm, asked)
+	return load.Burst{
+		Place: c.place, Wave: wave, Lane: asked.Lane, Client: c.client, Target: c.target, Items: items,
 		Connect: r.Plan.Scaled(r.Plan.Timeouts.Connect), Timeout: r.Plan.Scaled(r.Plan.Timeouts.Request), Clock: c.lifecycle.Clock(),
-	}}, err
+	}, err
 }
 
-// release settles the server and releases a burst or an open loop, or a sequence on a server
-// that is fresh, and whose counters stand at zero: nothing is asked of it
-// before its first request.
-func (r *Run) release(ctx context.Context, b released) (wave record.Wave, requests []record.Request, around pages) {
+// release settles the server and releases a burst, or an open loop by its
+// arrivals, or a sequence on a server that is fresh, and whose counters stand at
+// zero: nothing is asked of it before its first request.
+func (r *Run) release(ctx context.Context, b load.Burst, arrivals arrival.Schedule) (wave record.Wave, requests []record.Request, around pages) {
 	watch := r.current.lifecycle.Watch()
 	if b.Wave.Requests > 0 {
 		now := b.Clock.Now()
 		b.Settle = record.Settle{Rule: "none", Method: "none", From: now, Until: now, Detail: "the server is fresh, and nothing was sent to it before"}
-		wave, requests = load.Sequence{Burst: b.Burst}.Release(ctx)
+		wave, requests = load.Sequence{Burst: b}.Release(ctx)
 		around.why = "the server was fresh, and was not asked before its first request"
 	} else {
 		b.Settle = load.Settle(ctx, b.Clock, r.idleness(r.current))
 		around.before, around.why = watch.Page(ctx, false)
 		if b.Wave.Open() {
-			wave, requests = r.open(b).Release(ctx)
+			wave, requests = r.open(b, arrivals).Release(ctx)
 		} else {
 			wave, requests = b.Release(ctx)
 		}
@@ -365,8 +360,7 @@ func (r *Run) idleness(c *running) load.Idleness {
 
 // items are a wave's requests: the prompts over and over by ordinal, the same
 // in every wave of a lane and in both arms.
-func (r *Run) items(place plan.Lifecycle, w plan.Wave, arm plan.Arm) ([]load.Item, error) {
-	asked := r.Plan.Asked(place)
+func (r *Run) items(place plan.Lifecycle, w plan.Wave, arm plan.Arm, asked plan.Asked) ([]load.Item, error) {
 	var items []load.Item
 	for ordinal := 1; ordinal <= w.Attempts(); ordinal++ {
 		id, text := r.asks.at(place.Lane, ordinal)

@@ -120,7 +120,10 @@ func burst(t *testing.T, settle record.Settle) (load.Burst, *atomic.Int64) {
 func TestAWaveAccountsForEachOfItsRequests(t *testing.T) {
 	g := NewWithT(t)
 	b, ended := burst(t, record.Settle{Idle: true})
+	var released []int64
+	b.OnRelease = func() { released = append(released, b.Clock.Now()) }
 	w, requests := b.Release(t.Context())
+	g.Expect(released).To(ConsistOf(And(BeNumerically(">=", *w.ReleasedAt), BeNumerically("<", requests[0].EndedAt))))
 	run := record.Run{Waves: []record.Wave{w}, Requests: requests}
 	p := run.Of(w)
 	g.Expect(metric.Unaccounted(p)).To(BeEmpty())

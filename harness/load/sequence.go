@@ -28,6 +28,7 @@ func (s Sequence) Release(ctx context.Context) (record.Wave, []record.Request) {
 	readings[0] = s.Clock.Read()
 	load := watchLoad(nil)
 	releasedAt := s.Clock.Now()
+	s.released()
 	scheduled := releasedAt
 	for i, item := range s.Items {
 		raws[i] = s.attempt(ctx, scheduled, item.Request)

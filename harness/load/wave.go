@@ -32,8 +32,10 @@ type Burst struct {
 	Timeout  time.Duration // limit on one attempt, from the release on
 	Clock    clock.Clock
 	Settle   record.Settle
-	// OnOutcome is called as each attempt ends, on the clock: it must return
-	// at once. It may be nil.
+	// OnRelease is called just after the release, OnOutcome as each attempt ends,
+	// both on the clock: they must return at once. They may be nil. An open loop
+	// has no one release, and calls the second alone.
+	OnRelease func()
 	OnOutcome func(record.Outcome)
 }
 
@@ -64,11 +66,18 @@ func (b Burst) Release(ctx context.Context) (record.Wave, []record.Request) {
 	load := watchLoad(hold())
 	releasedAt = b.Clock.Now()
 	close(release)
+	b.released()
 	ended.Wait()
 	facts := load.facts()
 	conversion := clock.Conversion{First: before, Last: b.Clock.Read()}
 	requests := b.decode(raws, func(int) *clock.Conversion { return &conversion })
 	return b.wave(ctx, releasedAt, conversion, facts, requests), requests
+}
+
+func (b Burst) released() {
+	if b.OnRelease != nil {
+		b.OnRelease()
+	}
 }
 
 // dial opens all connections, a few at a time so that a listener's queue is

@@ -134,9 +134,10 @@ func (s *summarizer) gpu(w record.Wave, p record.Population, device int, end int
 			}
 		}
 		for _, r := range record.Readings {
-			// PCIe is missing at most looks of a stretch that has it: a reason is
-			// why only for the wave's own.
-			if reason := t.Nulls[string(r)]; reason != "" && (t.Wave == w.Number || r == record.Energy) {
+			// A reading that is not asked for at each look is missing at most of a
+			// stretch that has it: a reason is why only for the wave's own, and
+			// that none of its looks asked is the same as no look.
+			if reason := t.Nulls[string(r)]; reason != "" && reason != record.NotLooked && (t.Wave == w.Number || r == record.Energy) {
 				reasons[r] = reason
 			}
 			for i, v := range t.Series[string(r)] {

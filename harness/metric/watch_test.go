@@ -102,6 +102,20 @@ func TestTheGatesOnWhatWasSeen(t *testing.T) {
 				t.Series[name] = t.Series[name][:1]
 			}
 		}, "", "shared_gpu was not checked on GPU 0: no look fell into the wave"},
+		"a wave whose looks asked for power alone": {"shared_gpu: invalid, throttled: invalid", func(r *record.Run) {
+			t := &r.Telemetry[1]
+			for _, reading := range []record.Reading{record.OtherProcesses, record.UnknownProcesses, record.Throttle} {
+				erase(t, reading)
+				t.Nulls[string(reading)] = record.NotLooked
+			}
+		}, "", "shared_gpu was not checked on GPU 0: no look fell into the wave"},
+		"one look of many that asked for more": {"shared_gpu: invalid", func(r *record.Run) {
+			t := &r.Telemetry[1]
+			erase(t, record.OtherProcesses)
+			t.Nulls[string(record.OtherProcesses)] = record.NotLooked
+			others := int64(2)
+			t.Series[string(record.OtherProcesses)][1] = &others
+		}, "shared_gpu: up to 2 processes that are not the server's were on GPU 0", ""},
 		"somebody else": {"shared_gpu: invalid", func(r *record.Run) { *r.Telemetry[1].Series["other_processes"][3] = 2 },
 			"shared_gpu: up to 2 processes that are not the server's were on GPU 0", ""},
 		"a GPU that was lost": {"shared_gpu: invalid", func(r *record.Run) {

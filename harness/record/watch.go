@@ -112,6 +112,10 @@ const (
 	OtherProcessMemory Reading = "other_process_memory_bytes"
 )
 
+// NotLooked is why a reading is null at a look that did not ask for it: another
+// look may have it.
+const NotLooked = "it is asked for once a second and as a wave begins, not at each look, since it costs more than it tells"
+
 // Readings lists them all, in the order in which they are taken and written.
 var Readings = []Reading{
 	MemoryUsed, GPUUtilization, MemoryUtilization, SMClock, MemoryClock, Power, Energy, Temperature, Throttle,

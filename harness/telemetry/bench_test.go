@@ -23,33 +23,6 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// BenchmarkLook is one look at a real GPU: most of it waits for the bus
-// counters, so that the processor's time is given beside it.
-func BenchmarkLook(b *testing.B) {
-	gpus, err := telemetry.NVML{}.Devices()
-	if err != nil || len(gpus.Devices) == 0 {
-		b.Skip("no GPU here")
-	}
-	release, err := telemetry.NVML{}.Hold()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer release()
-	for name, bus := range map[string]bool{"with PCIe": true, "without PCIe": false} {
-		b.Run(name, func(b *testing.B) {
-			before := cpu(b)
-			for b.Loop() {
-				if _, err := (telemetry.NVML{}).Look(gpus.Devices[0], bus); err != nil {
-					b.Fatal(err)
-				}
-			}
-			used := cpu(b) - before
-			b.ReportMetric(float64(used.Microseconds())/float64(b.N), "cpu-us/look")
-			b.ReportMetric(float64(used)/float64(b.N)*10/float64(time.Second)*100, "%core-at-10Hz")
-		})
-	}
-}
-
 // BenchmarkPage is one look at a page of vLLM's over the loopback interface.
 // The server that hands it out is in this process, so that its cost is counted
 // too.

@@ -53,15 +53,41 @@ type Look struct {
 	Processes []Process
 }
 
+// Depth is how much of a GPU a look reads. Each depth holds those before it.
+type Depth int
+
+const (
+	// Quick is what changes from one look to the next and means something at
+	// that rate: power, energy, utilization, the SM clock, memory used.
+	Quick Depth = iota
+	// Full is all that is read at once: the memory clock, temperature, reasons
+	// for a lower clock, ECC errors and processes, too.
+	Full
+	// Bus is also what goes over PCIe: that takes NVML 40 ms, and much of a
+	// processor.
+	Bus
+)
+
+// depthOf is the least depth at which a reading is taken.
+func depthOf(r record.Reading) Depth {
+	switch r {
+	case record.MemoryUsed, record.GPUUtilization, record.MemoryUtilization, record.SMClock, record.Power, record.Energy:
+		return Quick
+	case record.PCIeSent, record.PCIeReceived:
+		return Bus
+	default:
+		return Full
+	}
+}
+
 // Prober reads GPUs. [NVML] is the real one.
 type Prober interface {
 	// Devices lists the GPUs, or wraps ErrNoNVML. A GPU that is split into MIG
 	// instances is listed by those.
 	Devices() (GPUs, error)
-	// Look reads what one of them says now, with bus also what went over PCIe:
-	// that takes NVML 40 ms, and much of a processor. The error says that the
+	// Look reads what one of them says now, so deep. The error says that the
 	// device can't be asked at all, such as one that has fallen off the bus.
-	Look(d Device, bus bool) (Look, error)
+	Look(d Device, depth Depth) (Look, error)
 }
 
 // A Holder is a prober that is cheap to ask only while it is held.

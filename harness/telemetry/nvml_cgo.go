@@ -4,7 +4,6 @@ package telemetry
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -107,74 +106,34 @@ func describeDevice(handle nvml.Device, d Device) Device {
 	return d
 }
 
-// Look reads one device.
-func (NVML) Look(d Device, bus bool) (Look, error) {
-	if err := initialise(); err != nil {
-		return Look{}, err
-	}
-	defer nvml.Shutdown()
+// handleOf is by what the library knows a device. It must be initialised.
+func handleOf(d Device) (nvml.Device, error) {
 	handle, ret := nvml.DeviceGetHandleByIndex(d.Index)
 	if ret == nvml.SUCCESS && d.MIG > 0 {
 		handle, ret = handle.GetMigDeviceHandleByIndex(d.MIG - 1)
 	}
 	if ret != nvml.SUCCESS {
-		return Look{}, fmt.Errorf("GPU %d can't be asked: %s", d.Index, describe(ret))
+		return handle, fmt.Errorf("GPU %d can't be asked: %s", d.Index, describe(ret))
+	}
+	return handle, nil
+}
+
+// Look reads one device, call after call as far as the depth goes.
+func (NVML) Look(d Device, depth Depth) (Look, error) {
+	if err := initialise(); err != nil {
+		return Look{}, err
+	}
+	defer nvml.Shutdown()
+	handle, err := handleOf(d)
+	if err != nil {
+		return Look{}, err
 	}
 	l := Look{Values: map[record.Reading]int64{}, Missing: map[record.Reading]string{}}
-	keep := func(r record.Reading, value uint64, ret nvml.Return) {
-		switch {
-		case ret != nvml.SUCCESS:
-			l.Missing[r] = describe(ret)
-		case value > math.MaxInt64:
-			l.Missing[r] = "the driver gave a number that is none"
-		default:
-			l.Values[r] = int64(value)
+	for _, c := range calls {
+		if c.depth <= depth {
+			c.ask(handle, &l)
 		}
 	}
-	memory, ret := handle.GetMemoryInfo()
-	keep(record.MemoryUsed, memory.Used, ret)
-	use, ret := handle.GetUtilizationRates()
-	keep(record.GPUUtilization, uint64(use.Gpu), ret)
-	keep(record.MemoryUtilization, uint64(use.Memory), ret)
-	clock, ret := handle.GetClockInfo(nvml.CLOCK_SM)
-	keep(record.SMClock, uint64(clock), ret)
-	clock, ret = handle.GetClockInfo(nvml.CLOCK_MEM)
-	keep(record.MemoryClock, uint64(clock), ret)
-	power, ret := handle.GetPowerUsage()
-	keep(record.Power, uint64(power), ret)
-	energy, ret := handle.GetTotalEnergyConsumption()
-	keep(record.Energy, energy, ret)
-	temperature, ret := handle.GetTemperature(nvml.TEMPERATURE_GPU)
-	keep(record.Temperature, uint64(temperature), ret)
-	// The older name of the two, which every driver knows.
-	reasons, ret := handle.GetCurrentClocksThrottleReasons()
-	keep(record.Throttle, reasons, ret)
-	errors, ret := handle.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.VOLATILE_ECC)
-	keep(record.ECCCorrected, errors, ret)
-	errors, ret = handle.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
-	keep(record.ECCUncorrected, errors, ret)
-	processes, ret := handle.GetComputeRunningProcesses()
-	if ret == nvml.SUCCESS {
-		for _, p := range processes {
-			process := Process{PID: int(p.Pid)}
-			if p.UsedGpuMemory <= math.MaxInt64 { // else NVML's mark for "not available"
-				process.MemoryBytes = &p.UsedGpuMemory
-			}
-			l.Processes = append(l.Processes, process)
-		}
-	} else {
-		for _, r := range []record.Reading{record.ServerProcesses, record.OtherProcesses, record.UnknownProcesses, record.OtherProcessMemory} {
-			l.Missing[r] = describe(ret)
-		}
-	}
-	if !bus {
-		return l, nil
-	}
-	// Last, since each takes the 20 ms over which it counts.
-	sent, ret := handle.GetPcieThroughput(nvml.PCIE_UTIL_TX_BYTES)
-	keep(record.PCIeSent, uint64(sent), ret)
-	received, ret := handle.GetPcieThroughput(nvml.PCIE_UTIL_RX_BYTES)
-	keep(record.PCIeReceived, uint64(received), ret)
 	return l, nil
 }
 

@@ -15,4 +15,4 @@ func (NVML) none() error {
 func (n NVML) Devices() (GPUs, error) { return GPUs{}, n.none() }
 
 // Look says why.
-func (n NVML) Look(Device, bool) (Look, error) { return Look{}, n.none() }
+func (n NVML) Look(Device, Depth) (Look, error) { return Look{}, n.none() }

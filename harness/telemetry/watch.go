@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"assay/harness/clock"
@@ -47,12 +48,13 @@ type gpuSeries struct {
 	values     map[record.Reading][]*int64
 	missing    map[string]string
 	commitment string
-	bus        int64 // when PCIe was last looked at
+	deepest    int64       // when everything was last looked at
+	due        atomic.Bool // a wave was released: the next look is a full one
 }
 
-// busEvery is how far apart two looks at PCIe are, however often the rest is
-// looked at.
-const busEvery = time.Second
+// deepestEvery is how far apart two looks at everything are, however often
+// there are looks.
+const deepestEvery = time.Second
 
 type engineSeries struct {
 	at, took []int64
@@ -117,36 +119,61 @@ func (w *Watch) every(interval time.Duration, look func()) {
 	}
 }
 
-func (w *Watch) lookAtGPU(s *gpuSeries) {
-	at := w.config.Clock.Now()
-	bus := s.bus == 0 || at-s.bus >= busEvery.Nanoseconds()
-	look, err := w.config.Prober.Look(s.device, bus)
-	if bus {
-		s.bus = at
-	} else if look.Missing != nil {
-		for _, r := range []record.Reading{record.PCIeSent, record.PCIeReceived} {
-			delete(look.Values, r)
-			look.Missing[r] = "looked at once a second, since each look takes 40 ms"
-		}
+// Released says that a wave was released just now: the next look at each GPU is
+// a full one, so that a wave in which there is any look has one of those. It
+// returns at once, and may be called from anywhere.
+func (w *Watch) Released() {
+	for _, s := range w.gpus {
+		s.due.Store(true)
 	}
+}
+
+// depth is how deep the look at a moment goes. due is from before the moment, so
+// that the look which a release asks for does not begin before it.
+func (s *gpuSeries) depth(due bool, at int64) Depth {
+	switch {
+	case s.deepest == 0 || at-s.deepest >= deepestEvery.Nanoseconds():
+		s.deepest = at
+		return Bus
+	case due:
+		return Full
+	default:
+		return Quick
+	}
+}
+
+func (w *Watch) lookAtGPU(s *gpuSeries) {
+	due := s.due.Swap(false)
+	at := w.config.Clock.Now()
+	depth := s.depth(due, at)
+	look, err := w.config.Prober.Look(s.device, depth)
 	took := w.config.Clock.Now() - at
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
 		s.failed = fail(s.failed, at, err)
+		if due {
+			s.due.Store(true) // it is owed still
+		}
 		return
 	}
-	w.count(&look)
+	if depth >= Full {
+		w.count(&look)
+	}
 	s.at, s.took = append(s.at, at), append(s.took, took)
 	for _, r := range record.Readings {
-		if v, ok := look.Values[r]; ok {
+		if v, ok := look.Values[r]; ok && depthOf(r) <= depth {
 			s.values[r] = append(s.values[r], &v)
 			continue
 		}
 		s.values[r] = append(s.values[r], nil)
-		if reason := look.Missing[r]; reason != "" {
+		switch reason := look.Missing[r]; {
+		case depthOf(r) > depth && s.missing[string(r)] == "": // what a deeper look said weighs more
+			s.missing[string(r)] = record.NotLooked
+		case depthOf(r) > depth:
+		case reason != "":
 			s.missing[string(r)] = reason
-		} else {
+		default:
 			s.missing[string(r)] = "the driver did not say"
 		}
 	}

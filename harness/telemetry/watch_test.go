@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,17 +25,15 @@ type recorded struct {
 	devices []telemetry.Device
 	looks   []func() (telemetry.Look, error)
 	next    atomic.Int64
-	bus     atomic.Int64 // looks at PCIe
+	depths  [3]atomic.Int64 // looks of each depth
 }
 
 func (r *recorded) Devices() (telemetry.GPUs, error) {
 	return telemetry.GPUs{Driver: "580.159.04", CUDA: "13.0", Devices: r.devices}, nil
 }
 
-func (r *recorded) Look(_ telemetry.Device, bus bool) (telemetry.Look, error) {
-	if bus {
-		r.bus.Add(1)
-	}
+func (r *recorded) Look(_ telemetry.Device, depth telemetry.Depth) (telemetry.Look, error) {
+	r.depths[depth].Add(1)
 	n := int(r.next.Add(1))
 	return r.looks[min(n, len(r.looks))-1]()
 }
@@ -72,6 +71,8 @@ func TestWatchKeepsWhatAGPUSaid(t *testing.T) {
 	w := begin(t, r)
 	w.Serving(func(pid int) (bool, bool) { return pid == 8, pid != 9 })
 	g.Eventually(r.next.Load).Should(BeNumerically(">", 3))
+	w.Released()
+	g.Eventually(r.depths[telemetry.Full].Load).Should(Equal(int64(1)))
 	w.Close()
 	gpus, engine := w.Cut()
 	g.Expect(engine).To(BeNil())
@@ -87,16 +88,34 @@ func TestWatchKeepsWhatAGPUSaid(t *testing.T) {
 	}
 	g.Expect(*line.Series["energy_mj"][0]).To(Equal(int64(1000)))
 	g.Expect(*line.Series["energy_mj"][1]).To(Equal(int64(1500)))
-	last := len(line.At) - 1
+	full := slices.IndexFunc(line.Series["other_processes"][1:], func(v *int64) bool { return v != nil }) + 1
 	for reading, want := range map[record.Reading]int64{
 		record.ServerProcesses: 1, record.OtherProcesses: 1, record.UnknownProcesses: 1, record.OtherProcessMemory: 1 << 30,
 	} {
-		g.Expect(*line.Series[string(reading)][last]).To(Equal(want), string(reading))
+		g.Expect(*line.Series[string(reading)][full]).To(Equal(want), string(reading))
 	}
-	g.Expect(line.Nulls).To(And(HaveLen(2), HaveKeyWithValue("pcie_tx_kib_per_s", ContainSubstring("once a second"))))
-	g.Expect(r.bus.Load()).To(Equal(int64(1)), "the bus is looked at once a second")
-	g.Expect(line.Series["pcie_tx_kib_per_s"][0]).NotTo(BeNil())
-	g.Expect(line.Series["pcie_tx_kib_per_s"][1]).To(BeNil())
+	g.Expect(r.depths[telemetry.Bus].Load()).To(Equal(int64(1)), "everything is looked at once a second")
+	for _, reading := range record.Readings {
+		values := line.Series[string(reading)]
+		g.Expect(values[0]).NotTo(BeNil(), string(reading))
+		had := 0
+		for _, v := range values {
+			if v != nil {
+				had++
+			}
+		}
+		switch reading {
+		case record.Power, record.Energy, record.GPUUtilization, record.MemoryUtilization, record.SMClock, record.MemoryUsed:
+			g.Expect(had).To(Equal(len(values)), string(reading))
+			g.Expect(line.Nulls).NotTo(HaveKey(string(reading)))
+		case record.PCIeSent, record.PCIeReceived:
+			g.Expect(had).To(Equal(1), string(reading))
+			g.Expect(line.Nulls).To(HaveKeyWithValue(string(reading), record.NotLooked))
+		default:
+			g.Expect(had).To(Equal(2), "%s: once a second, and at the first look after a release", reading)
+			g.Expect(line.Nulls).To(HaveKeyWithValue(string(reading), record.NotLooked))
+		}
+	}
 
 	gpus, _ = w.Cut()
 	g.Expect(gpus[0].At).To(BeEmpty(), "a look is handed out once")
@@ -111,6 +130,23 @@ func TestAProcessIsNobodysBeforeThereIsAServer(t *testing.T) {
 	gpus, _ := w.Cut()
 	g.Expect(*gpus[0].Series["unknown_processes"][0]).To(Equal(int64(1)))
 	g.Expect(*gpus[0].Series["other_processes"][0]).To(BeZero())
+}
+
+// The look that a release asks for is owed until one has been answered.
+func TestALookThatFailsIsNoLookIntoAWave(t *testing.T) {
+	g := NewWithT(t)
+	busy := func() (telemetry.Look, error) { return telemetry.Look{}, errors.New("GPU 0 can't be asked: busy") }
+	r := &recorded{devices: []telemetry.Device{h200}, looks: []func() (telemetry.Look, error){saying(1), busy, busy, saying(2)}}
+	w := telemetry.Begin(telemetry.Config{Clock: clock.Start(), Salt: "a-run", GPUs: 50 * time.Millisecond, Prober: r, Devices: r.devices})
+	t.Cleanup(w.Close)
+	g.Eventually(r.next.Load).Should(Equal(int64(1)))
+	w.Released()
+	g.Eventually(r.next.Load).Should(BeNumerically(">", 3))
+	w.Close()
+	gpus, _ := w.Cut()
+	g.Expect(gpus[0].Failed).To(HaveLen(1))
+	g.Expect(gpus[0].Series["throttle_reasons"][1]).NotTo(BeNil())
+	g.Expect(r.depths[telemetry.Full].Load()).To(Equal(int64(3)))
 }
 
 func TestADeviceThatFallsOff(t *testing.T) {
@@ -140,7 +176,7 @@ func TestAReadingThatIsMissingIsNullWithTheReason(t *testing.T) {
 	}
 	r := &recorded{devices: []telemetry.Device{h200}, looks: []func() (telemetry.Look, error){look}}
 	w := begin(t, r)
-	g.Eventually(r.next.Load).Should(BeNumerically(">", 1))
+	g.Eventually(r.next.Load).Should(BeNumerically(">", 2), "looks that don't ask for processes don't hide why there are none")
 	w.Close()
 	gpus, _ := w.Cut()
 	g.Expect(gpus[0].Series["energy_mj"][0]).To(BeNil())

@@ -300,6 +300,7 @@ func (r *Run) burst(c *running, wave plan.Wave, asked plan.Asked) (load.Burst, e
 // zero: nothing is asked of it before its first request.
 func (r *Run) release(ctx context.Context, b load.Burst, arrivals arrival.Schedule) (wave record.Wave, requests []record.Request, around pages) {
 	watch := r.current.lifecycle.Watch()
+	b.OnRelease = watch.Released
 	if b.Wave.Requests > 0 {
 		now := b.Clock.Now()
 		b.Settle = record.Settle{Rule: "none", Method: "none", From: now, Until: now, Detail: "the server is fresh, and nothing was sent to it before"}

@@ -18,7 +18,9 @@ func (two) Devices() (telemetry.GPUs, error) {
 	return telemetry.GPUs{Driver: "580", Devices: []telemetry.Device{{Index: 0, UUID: "GPU-a"}, {Index: 1, UUID: "GPU-b"}}}, nil
 }
 
-func (two) Look(telemetry.Device, bool) (telemetry.Look, error) { return telemetry.Look{}, nil }
+func (two) Look(telemetry.Device, telemetry.Depth) (telemetry.Look, error) {
+	return telemetry.Look{}, nil
+}
 
 func TestAProcessHasTheGPUsThatCUDALeavesIt(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "1")

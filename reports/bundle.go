@@ -71,14 +71,8 @@ func (b Bundle) derived() ([]file, error) {
 		return nil, fmt.Errorf("the claims are no JSON: %w", err)
 	}
 	files := []file{{SummaryFile, append(summary, '\n')}, {ClaimsFile, append(claims, '\n')}, {ReportFile, []byte(Markdown(b))}}
-	for _, l := range b.Summary.Lanes {
-		figure, err := curve(b, l)
-		if err != nil {
-			return nil, fmt.Errorf("the figure of the %s lane can't be drawn: %w", l.Lane, err)
-		}
-		files = append(files, file{curveFile(l.Lane), figure})
-	}
-	return files, nil
+	drawings, err := figures(b)
+	return append(files, drawings...), err
 }
 
 // Read reads a bundle's plan and records, and derives the rest anew. The error

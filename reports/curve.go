@@ -48,8 +48,13 @@ func curve(b Bundle, l metric.Lane) ([]byte, error) {
 	if err := fill(p, l); err != nil {
 		return nil, err
 	}
+	return drawn(p, 0)
+}
+
+// drawn is a figure as it lies in a bundle, with a margin on either side.
+func drawn(p *plot.Plot, margin vg.Length) ([]byte, error) {
 	canvas := vgsvg.New(9*vg.Inch, 4.5*vg.Inch)
-	p.Draw(draw.New(canvas))
+	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, 0, 0))
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return nil, err

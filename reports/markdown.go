@@ -27,6 +27,9 @@ func grids(b Bundle) []grid {
 func Markdown(b Bundle) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n%s\n\n", heading(b), validity(b))
+	if b.Plan.Experiment == plan.Concurrency {
+		fmt.Fprintf(&out, "![Token goodput against clients](%s)\n\n", goodputFile)
+	}
 	for _, l := range b.Summary.Lanes {
 		fmt.Fprintf(&out, "![D(n), %s lane](%s)\n\n", l.Lane, curveFile(l.Lane))
 	}

@@ -243,6 +243,11 @@ func TestEveryTamperingIsNamed(t *testing.T) {
 			replace(t, dir, reports.ClaimsFile, `"unsupported"`, `"supported"`)
 		}, "claims.json: .claims[0].verdict is \"supported\", and the records give \"unsupported\""},
 		{"the report", func(t *testing.T, dir string) { replace(t, dir, reports.ReportFile, "Valid:", "Great:") }, "report.md:3"},
+		{"the figure's words", func(t *testing.T, dir string) { replace(t, dir, "goodput.svg", "clients at once", "requests at once") }, "goodput.svg: it is not the figure that the records give"},
+		{"a place in the figure", func(t *testing.T, dir string) { replace(t, dir, "goodput.svg", "<path d=\"M", "<path d=\"M9") }, "goodput.svg: it has"},
+		{"the figure removed", func(t *testing.T, dir string) {
+			NewWithT(t).Expect(os.Remove(filepath.Join(dir, "goodput.svg"))).To(Succeed())
+		}, "goodput.svg: it is missing"},
 		{"the plan", func(t *testing.T, dir string) {
 			replace(t, dir, reports.PlanFile, "client_lag: 20ms", "client_lag: 90ms")
 		}, "the record is of another plan"},
@@ -298,7 +303,7 @@ func TestEveryTamperingIsNamed(t *testing.T) {
 		{"a claim added", func(t *testing.T, dir string) {
 			replace(t, dir, reports.ClaimsFile, `"claims": [`, `"claims": [{},`)
 		}, "claims.json:1: it does not fit its schema: at '/claims/0': missing properties"},
-		{"a number in the report's table", func(t *testing.T, dir string) { replace(t, dir, reports.ReportFile, "4/8 (50 %)", "0/8 (0 %)") }, "report.md:10: it says"},
+		{"a number in the report's table", func(t *testing.T, dir string) { replace(t, dir, reports.ReportFile, "4/8 (50 %)", "0/8 (0 %)") }, "report.md:12: it says"},
 		{"the report's last line removed", func(t *testing.T, dir string) {
 			lines(t, dir, reports.ReportFile, func(l []string) []string { return l[:len(l)-1] })
 		}, "report.md"},
@@ -590,10 +595,14 @@ func TestWhatPeopleRead(t *testing.T) {
 		"partial":  {recordtest.Plan("lifecycles: 1", "lifecycles: 6"), recordtest.Options{Selected: func(tier int) bool { return tier == 4 }}},
 		"stopped":  {recordtest.Plan(), recordtest.Options{Stopped: func(lifecycle, wave int) bool { return lifecycle == 2 && wave == 3 }}},
 	} {
-		run, err := recordtest.Write(filepath.Join(t.TempDir(), name), test.p, recordtest.Run(test.p, test.o))
+		dir := t.TempDir()
+		run, err := recordtest.Write(filepath.Join(dir, name), test.p, recordtest.Run(test.p, test.o))
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		b := reports.Derive(test.p, run)
-		for suffix, got := range map[string]string{".md": reports.Markdown(b), ".txt": reports.Terminal(b)} {
+		NewWithT(t).Expect(b.Write(filepath.Join(dir, name))).To(Succeed())
+		figure, err := os.ReadFile(filepath.Join(dir, name, "goodput.svg"))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		for suffix, got := range map[string]string{".md": reports.Markdown(b), ".txt": reports.Terminal(b), ".svg": string(figure)} {
 			// What a plan freezes to is tested where it is frozen.
 			got = strings.NewReplacer(b.Summary.PlanSHA256, "<the plan's SHA-256>", b.Summary.ScheduleSHA256, "<the schedule's SHA-256>").Replace(got)
 			golden.Hold(t, name+suffix, got)

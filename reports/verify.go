@@ -541,6 +541,9 @@ func (v *verification) strangers(p *plan.Plan, run record.Run) error {
 	for _, lane := range []plan.Lane{plan.Fixed, plan.Natural} {
 		known = append(known, curveFile(lane))
 	}
+	if p.Experiment == plan.Concurrency {
+		known = append(known, goodputFile)
+	}
 	if p.Pairing != nil && p.Pairing.Fitted() {
 		known = append(known, fmt.Sprintf("%s/00-%s.log", record.LogsDir, p.WithRole(plan.Baseline).Name))
 	}

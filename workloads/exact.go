@@ -24,7 +24,7 @@ func Exact(ctx context.Context, t Task, tokens int, count func(ctx context.Conte
 		return Task{}, fmt.Errorf("%s can't be made %d tokens long: ask for 1 to %d", t.ID, tokens, mostTokens)
 	}
 	f := fitting{
-		layout: layOut(t), want: tokens,
+		text: layOut(t).text, each: sentenceTokens, closing: closing, units: units, want: tokens,
 		count: func(text string) (int, error) { return count(ctx, text) },
 	}
 	text, err := f.fit()
@@ -116,9 +116,15 @@ func (l layout) text(n int, last string) string {
 
 // fitting is the search for one text.
 type fitting struct {
-	layout
-	want  int
-	count func(text string) (int, error)
+	// text is the text around n pieces of filler and one more, if last isn't
+	// empty. Each piece has a token at least, and about each of them.
+	text func(n int, last string) string
+	each int
+	// closing is a last piece of words, which are some of the units.
+	closing func(words []string) string
+	units   []string
+	want    int
+	count   func(text string) (int, error)
 	// below and above are the nearest numbers reached so far; 0 if none.
 	below, above int
 }
@@ -173,13 +179,13 @@ func (f *fitting) search() error {
 	if alone > f.want {
 		return fmt.Errorf("it has %d without any filler: ask for more", alone)
 	}
-	n, err := f.sentences(alone)
+	n, err := f.pieces(alone)
 	if err != nil {
 		return err
 	}
-	// The sentence after them takes what is missing, word by word. Where that
-	// is less than the sentence without any words, it takes the place of the
-	// sentences before it.
+	// The piece after them takes what is missing, word by word. Where that is
+	// less than the piece without any words, it takes the place of those before
+	// it.
 	for back := range 4 {
 		if n-back < 0 {
 			break
@@ -191,16 +197,16 @@ func (f *fitting) search() error {
 	return f.nearest("no filler gives just that many")
 }
 
-// sentences finds how many sentences of filler leave the prompt too short where
-// one more makes it too long.
-func (f *fitting) sentences(alone int) (int, error) {
+// pieces finds how many pieces of filler leave the prompt too short where one
+// more makes it too long.
+func (f *fitting) pieces(alone int) (int, error) {
 	low, lowTokens := 0, alone
 	high, highTokens := -1, 0
 	for step := 1; high < 0 || high-low > 1; step++ {
 		var n int
 		switch {
 		case high < 0:
-			each := 12 // tokens of a sentence, before any was counted
+			each := f.each
 			if low > 0 {
 				each = max(1, (lowTokens-alone)/low)
 			}
@@ -214,7 +220,7 @@ func (f *fitting) sentences(alone int) (int, error) {
 			n = min(max(n, low+1), high-1)
 		}
 		if n > f.want {
-			n = f.want // a sentence has a token at least
+			n = f.want // a piece has a token at least
 			if n == low {
 				return 0, f.nearest("more filler adds no tokens")
 			}
@@ -232,33 +238,33 @@ func (f *fitting) sentences(alone int) (int, error) {
 	return low, nil
 }
 
-// words closes the gap that n sentences leave with the words of a last one. It
+// words closes the gap that n pieces leave with the words of a last one. It
 // returns nil where it can't.
 func (f *fitting) words(n int) error {
-	bare, err := f.try(n, closing(nil))
+	bare, err := f.try(n, f.closing(nil))
 	if err != nil {
 		return err
 	}
 	if bare > f.want {
 		return nil
 	}
-	costs := make([]int, len(units))
-	for i, unit := range units {
-		tokens, err := f.try(n, closing([]string{unit}))
+	costs := make([]int, len(f.units))
+	for i, unit := range f.units {
+		tokens, err := f.try(n, f.closing([]string{unit}))
 		if err != nil {
 			return err
 		}
 		costs[i] = tokens - bare
 	}
 	gap := f.want - bare
-	purse := newPurse(costs, 2*gap) // in case together they cost less than alone
+	purse := newPurse(f.units, costs, 2*gap) // in case together they cost less than alone
 	sum := gap
 	for range 4 {
 		words, ok := purse.words(sum)
 		if !ok {
 			break
 		}
-		tokens, err := f.try(n, closing(words))
+		tokens, err := f.try(n, f.closing(words))
 		if err != nil {
 			return err
 		}
@@ -268,7 +274,7 @@ func (f *fitting) words(n int) error {
 	for _, step := range []int{-1, 1} {
 		for sum = gap + step; ; sum += step {
 			if words, ok := purse.words(sum); ok {
-				if _, err := f.try(n, closing(words)); err != nil {
+				if _, err := f.try(n, f.closing(words)); err != nil {
 					return err
 				}
 				break
@@ -284,13 +290,14 @@ func (f *fitting) words(n int) error {
 // purse says which units have a given number of tokens together, in the fewest
 // words.
 type purse struct {
+	units []string
 	costs []int
 	last  []int // by sum: the unit that completes it, or -1
 }
 
 // newPurse works out the sums up to one and the first above it.
-func newPurse(costs []int, upTo int) purse {
-	p := purse{costs: costs, last: make([]int, upTo+1+max(0, slices.Max(costs)))}
+func newPurse(units []string, costs []int, upTo int) purse {
+	p := purse{units: units, costs: costs, last: make([]int, upTo+1+max(0, slices.Max(costs)))}
 	fewest := make([]int, len(p.last))
 	for sum := 1; sum < len(p.last); sum++ {
 		p.last[sum] = -1
@@ -314,7 +321,7 @@ func (p purse) words(sum int) ([]string, bool) {
 	var words []string
 	for sum > 0 {
 		unit := p.last[sum]
-		words, sum = append(words, units[unit]), sum-p.costs[unit]
+		words, sum = append(words, p.units[unit]), sum-p.costs[unit]
 	}
 	return words, true
 }

@@ -31,6 +31,9 @@ func sentence(r *rand.Rand) string {
 	return fmt.Sprintf("The %s %s a %s and a %s %s.", pick(r, folk), pick(r, deeds), pick(r, things), pick(r, things), pick(r, where))
 }
 
+// sentenceTokens is about what a sentence has, before any was counted.
+const sentenceTokens = 12
+
 // closing is the last sentence, which takes as many words as are missing.
 func closing(words []string) string {
 	text := "It was a fine"

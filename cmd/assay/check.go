@@ -71,7 +71,7 @@ func printSchedule(out io.Writer, p *plan.Plan, frozen plan.Frozen) {
 	}
 	row("model", "%s at %s, served as %s", p.Model.Name, p.Model.Revision, p.Model.ServedAs)
 	if p.Pairing == nil {
-		row("workload", "%s, %s, temperature %g", p.Workload.Prompts, length(p.Workload), p.Workload.Temperature)
+		row("workload", "%s, temperature %g", workload(p.Workload), p.Workload.Temperature)
 	} else {
 		for _, lane := range p.Pairing.Lanes.Each() {
 			q := p.Pairing.Lanes.Sequence(lane)
@@ -141,6 +141,19 @@ func engineOf(a *plan.Arm) string {
 	default:
 		return "emulated by " + e.Emulated.Parameters
 	}
+}
+
+// workload is what is asked, and how long answers are.
+func workload(w plan.Workload) string {
+	switch {
+	case w.Source == nil:
+		return w.Prompts + ", " + length(w)
+	case w.MaxTokens > 0:
+		return w.Source.String() + "; " + length(w) + " where an entry doesn't say"
+	case w.Lane == plan.Fixed:
+		return w.Source.String() + "; exactly so many tokens"
+	}
+	return w.Source.String() + "; at most so many tokens"
 }
 
 func length(w plan.Workload) string {

@@ -92,6 +92,7 @@ func (d *document) check(p *Plan) {
 	default:
 		d.sweep(p)
 	}
+	d.source(p)
 	d.times(p)
 	d.twice("labels", "since label filters ignore case; name each label once")
 	d.twice("claims", "name each claim once")
@@ -472,7 +473,7 @@ var (
 // machineValue matches the paths of values that belong to a machine. A
 // container's arguments don't: they decide the experiment, and would be
 // outside its hash.
-var machineValue = regexp.MustCompile(`^arms\[\d+\]\.engine\.(container\.(image|env\..+|gpus\[\d+\]|mounts\[\d+\]\.(volume|source))|process\.(command\[\d+\]|env\..+|dir)|endpoint\.url)$`)
+var machineValue = regexp.MustCompile(`^arms\[\d+\]\.engine\.(container\.(image|env\..+|gpus\[\d+\]|mounts\[\d+\]\.(volume|source))|process\.(command\[\d+\]|env\..+|dir)|endpoint\.url)$|^workload\.source\.(|(input|suffix|output)\.empirical\.)file$`)
 
 // variables checks where ${VAR} stands and how it is written.
 func (d *document) variables() {
@@ -482,7 +483,7 @@ func (d *document) variables() {
 			continue
 		}
 		if !machineValue.MatchString(path) {
-			d.odd(path, "%q: ${…} is for values that belong to a machine (images, mounts, GPUs, commands, folders, URLs, env), and this decides the experiment: write the value", text)
+			d.odd(path, "%q: ${…} is for values that belong to a machine (images, mounts, GPUs, commands, folders, files, URLs, env), and this decides the experiment: write the value", text)
 			continue
 		}
 		for _, m := range variable.FindAllStringSubmatch(text, -1) {

@@ -237,6 +237,7 @@ func (p *Plan) expand(lookup func(string) (string, bool)) (*Plan, *expansion, er
 	for i := range out.Arms {
 		e.engine(&out.Arms[i])
 	}
+	out.Workload.Source = e.source(p.Workload.Source)
 	return &out, e, nil
 }
 

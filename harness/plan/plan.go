@@ -214,10 +214,13 @@ type Fault struct {
 
 // Workload is what is asked.
 type Workload struct {
-	Prompts string `yaml:"prompts" json:"prompts"` // a shipped set: "eight"
+	// Prompts is a shipped set, "eight"; empty where there is a source.
+	Prompts string  `yaml:"prompts,omitempty" json:"prompts,omitempty"`
+	Source  *Source `yaml:"source,omitempty" json:"source,omitempty"`
 	// API is how it is asked, empty for chat completions.
-	API         API     `yaml:"api,omitempty" json:"api,omitempty"`
-	MaxTokens   int     `yaml:"max_tokens" json:"max_tokens"`
+	API API `yaml:"api,omitempty" json:"api,omitempty"`
+	// MaxTokens is for a request that has no number of its own; 0 where each has.
+	MaxTokens   int     `yaml:"max_tokens,omitempty" json:"max_tokens,omitempty"`
 	Temperature float64 `yaml:"temperature" json:"temperature"`
 	Lane        Lane    `yaml:"lane" json:"lane"`
 }

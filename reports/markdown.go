@@ -66,6 +66,7 @@ func words(b Bundle) []section {
 		return arrivalWords(b)
 	}
 	return []section{
+		{"What was asked", asked(b)},
 		{"How to read this", reading(b)},
 		{"What this run does not show", limits(b)},
 		{"Beside the load", beside(b)},

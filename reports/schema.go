@@ -20,8 +20,8 @@ import (
 var schemas embed.FS
 
 // Schema compiles the published schema of a kind of document: "request",
-// "wave", "lifecycle", "telemetry", "engine-metrics", "environment", "summary" or
-// "claims".
+// "wave", "lifecycle", "telemetry", "engine-metrics", "environment", "entries",
+// "summary" or "claims".
 func Schema(kind string) (*jsonschema.Schema, error) {
 	name := kind + ".schema.json"
 	data, err := schemas.ReadFile("schema/" + name)
@@ -48,7 +48,7 @@ func (v *verification) schemas() {
 	}{
 		{record.RequestsFile, "request", true}, {record.WavesFile, "wave", true}, {record.LifecyclesFile, "lifecycle", true},
 		{record.TelemetryFile, "telemetry", true}, {record.EngineMetricsFile, "engine-metrics", true},
-		{record.EnvironmentFile, "environment", false}, {SummaryFile, "summary", false}, {ClaimsFile, "claims", false},
+		{record.EnvironmentFile, "environment", false}, {record.EntriesFile, "entries", false}, {SummaryFile, "summary", false}, {ClaimsFile, "claims", false},
 	} {
 		schema, err := Schema(d.kind)
 		if err != nil {

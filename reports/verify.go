@@ -66,6 +66,7 @@ func Verify(dir string) (Verdict, error) {
 	v.heads(run)
 	v.invariants(p, run)
 	v.answers(p, run)
+	v.entries(p, run)
 	b := Derive(p, run)
 	v.derived(b)
 	v.junit(b)
@@ -544,6 +545,7 @@ func (v *verification) strangers(p *plan.Plan, run record.Run) error {
 	if p.Experiment == plan.Concurrency {
 		known = append(known, goodputFile)
 	}
+	known = append(known, entriesFiles(p)...)
 	if p.Pairing != nil && p.Pairing.Fitted() {
 		known = append(known, fmt.Sprintf("%s/00-%s.log", record.LogsDir, p.WithRole(plan.Baseline).Name))
 	}

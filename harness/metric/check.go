@@ -49,6 +49,7 @@ func Check(p *plan.Plan, run record.Run) []Finding {
 	c.requests()
 	c.prompts()
 	c.searches()
+	c.entries()
 	c.sampled()
 	c.invocations()
 	c.sameMakings()
@@ -435,7 +436,7 @@ func (c *checker) requests() {
 		if r.OutputTokens == nil {
 			continue
 		}
-		asked := c.plan.Asked(l)
+		asked := c.asked(l, r)
 		switch n, most := *r.OutputTokens, asked.Tokens; {
 		case n > most:
 			c.byServer(r, "lane", "%d output tokens, and at most %d were asked for", n, most)

@@ -43,6 +43,7 @@ func Summarize(p *plan.Plan, run record.Run) Summary {
 	}
 	s.arrivals(&out)
 	out.Lanes, out.Cost, out.Invocations = s.lanes(findings), s.cost(), run.Environment.Invocations
+	out.Inputs = inputs(run)
 	out.Validity = s.validity(out, findings)
 	return out
 }

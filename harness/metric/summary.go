@@ -178,6 +178,9 @@ type Summary struct {
 	Searches []Searched `json:"searches,omitempty"`
 	SLORate  *SLORate   `json:"slo_rate,omitempty"`
 	Cost     *Cost      `json:"cost,omitempty"` // where the plan declares a rate
+	// Inputs is where the plan has a source whose entries should have a number
+	// of tokens.
+	Inputs *Inputs `json:"inputs,omitempty"`
 	// Invocations are those that went on with the run after an interruption.
 	Invocations []record.Invocation `json:"invocations,omitempty"`
 }

@@ -372,6 +372,9 @@ type Lifecycle struct {
 	Requests          int    `json:"requests"` // lines of this lifecycle in requests.jsonl
 	Waves             int    `json:"waves"`    // and in waves.jsonl
 
+	// EntriesSHA256 is that of entries.json, where the plan has a source.
+	EntriesSHA256 string `json:"entries_sha256,omitempty"`
+
 	Nulls map[string]string `json:"nulls"`
 }
 
@@ -425,6 +428,10 @@ type Run struct {
 	// What was sampled beside the load; empty where the plan samples nothing.
 	Telemetry     []Telemetry
 	EngineMetrics []EngineMetrics
+	// Entries is what a plan's source asks, with the SHA-256 of its file; nil
+	// where the plan has none, and before it is written.
+	Entries       *Entries
+	EntriesSHA256 string
 }
 
 // Genesis is the previous_sha256 of a file's first line.

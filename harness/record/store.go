@@ -335,7 +335,9 @@ func Read(dir string) (Run, error) {
 	telemetry, tErr := readIfThere(dir, TelemetryFile, func(t Telemetry) string { return t.PreviousSHA256 })
 	engine, eErr := readIfThere(dir, EngineMetricsFile, func(m EngineMetrics) string { return m.PreviousSHA256 })
 	run.Telemetry, run.EngineMetrics = telemetry, engine
-	return run, errors.Join(faults, rErr, wErr, lErr, tErr, eErr)
+	entries, entriesSHA256, asksErr := readEntries(dir)
+	run.Entries, run.EntriesSHA256 = entries, entriesSHA256
+	return run, errors.Join(faults, rErr, wErr, lErr, tErr, eErr, asksErr)
 }
 
 // readIfThere reads a file that a run without samples does not have. That one

@@ -32,7 +32,12 @@ const scale = 100
 // arm, on servers that keep the protocol.
 func small() *plan.Plan {
 	GinkgoHelper()
-	p, err := plan.Parse("small.yaml", []byte(`
+	p, err := plan.Parse("small.yaml", []byte(smallText))
+	Expect(err).NotTo(HaveOccurred())
+	return p
+}
+
+const smallText = `
 schema: assay.plan/v1
 name: protocol
 experiment: concurrency
@@ -48,10 +53,7 @@ schedule: {tiers: [4], repeats: 2, settle: {idle: 10m}}
 timeouts: {ready: 10m, request: 60s, connect: 1000s, stop: 1000s}
 gates: {client_lag: 500ms, coalesced: 100%}
 claims: [goodput, failures, ttft]
-`))
-	Expect(err).NotTo(HaveOccurred())
-	return p
-}
+`
 
 // run runs a plan after a change, and checks what must hold whatever was
 // broken: the bundle is whole and verifies, and every attempt is accounted for.

@@ -12,7 +12,8 @@ import (
 type asks struct {
 	prompts []workloads.Prompt
 	tasks   map[plan.Lane][]workloads.Task
-	fitted  bool // every task has the length that the plan wants
+	fitted  bool     // every task has the length that the plan wants
+	entries *entries // of a source; nil: the plan has none
 }
 
 // fit puts texts of an exact length in the place of those that were drawn.
@@ -30,6 +31,9 @@ func (a *asks) fit(texts map[string]string) {
 func newAsks(p *plan.Plan) (asks, error) {
 	var a asks
 	var err error
+	if p.Workload.Source != nil {
+		return a, nil // they are loaded where the plan's files are
+	}
 	if p.Pairing == nil {
 		a.prompts, err = workloads.Set(p.Workload.Prompts)
 	} else {
@@ -44,6 +48,10 @@ func (a asks) at(lane plan.Lane, ordinal int) (id, text string) {
 		task := workloads.Of(cycle, ordinal)
 		return task.ID, task.Text
 	}
+	if a.entries != nil {
+		e := a.entries.at(ordinal)
+		return e.ID, e.text
+	}
 	prompt := workloads.For(a.prompts, ordinal)
 	return prompt.ID, prompt.Text
 }
@@ -56,6 +64,9 @@ func (a asks) texts(lane plan.Lane) []string {
 	}
 	for _, t := range a.tasks[lane] {
 		out = append(out, t.Text)
+	}
+	if a.entries != nil {
+		out = a.entries.texts()
 	}
 	return out
 }

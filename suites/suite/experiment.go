@@ -115,6 +115,9 @@ func (e *Experiment) StartTimeout() ginkgo.NodeTimeout {
 	if e.Plan.Pairing != nil && e.Plan.Pairing.Fitted() {
 		once *= 2 // the server that counts the prompts comes first
 	}
+	if s := e.Plan.Workload.Source; s != nil && s.Segments() {
+		once *= 3 // one that counts the texts' tokens, and where it can't the other arm's
+	}
 	return ginkgo.NodeTimeout(once)
 }
 

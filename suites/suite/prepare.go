@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 
 	"assay/harness/engine"
 	"assay/harness/lifecycle"
@@ -24,6 +25,9 @@ import (
 // nothing where no prompt has to be fitted, or the bundle has the texts from an
 // earlier invocation.
 func (r *Run) prepare(ctx context.Context) error {
+	if r.Plan.Workload.Source != nil {
+		return r.prepareEntries(ctx)
+	}
 	if r.Plan.Pairing == nil || !r.Plan.Pairing.Fitted() || r.asks.fitted {
 		return nil
 	}
@@ -31,7 +35,12 @@ func (r *Run) prepare(ctx context.Context) error {
 		r.asks.fit(texts)
 		return nil
 	}
-	arm := *r.expanded.Arm(r.Plan.WithRole(plan.Baseline).Name)
+	return r.counting(ctx, plan.Baseline, r.fit)
+}
+
+// counting starts a server of an arm for nothing but counting tokens.
+func (r *Run) counting(ctx context.Context, role plan.Role, count func(context.Context, engine.Server) error) error {
+	arm := *r.expanded.Arm(r.Plan.WithRole(role).Name)
 	made, err := lifecycle.NewEngine(r.expanded, arm, plan.Lifecycle{}, nil, r.root)
 	if err == nil {
 		err = made.Check(ctx)
@@ -45,7 +54,7 @@ func (r *Run) prepare(ctx context.Context) error {
 		LogDir: filepath.Join(r.dir, record.LogsDir), Redact: r.redact,
 	})
 	if err == nil {
-		err = r.fit(ctx, l.Server())
+		err = count(ctx, l.Server())
 	}
 	_, stopErr := l.Stop(context.WithoutCancel(ctx))
 	return errors.Join(err, stopErr)
@@ -61,9 +70,10 @@ func (r *Run) fit(ctx context.Context, server engine.Server) error {
 			if n == 0 {
 				continue
 			}
-			fitted, err := workloads.Exact(ctx, task, n, func(ctx context.Context, text string) (int, error) {
-				return countTokens(ctx, server, r.Plan.Model.ServedAs, text)
-			})
+			fitted, err := workloads.Exact(ctx, task, n, r.countWith(server))
+			if errors.Is(err, errCanNotCount) {
+				err = fmt.Errorf("%w: leave input_tokens out", err)
+			}
 			if err != nil {
 				return err
 			}
@@ -77,12 +87,32 @@ func (r *Run) fit(ctx context.Context, server engine.Server) error {
 	return nil
 }
 
-// countTokens asks a server how many tokens a chat of one turn has, its
-// template included.
-func countTokens(ctx context.Context, server engine.Server, model, text string) (int, error) {
-	body, err := json.Marshal(map[string]any{
-		"model": model, "messages": []map[string]string{{"role": "user", "content": text}}, "add_generation_prompt": true,
-	})
+// errCanNotCount is of an engine that has no such interface.
+var errCanNotCount = errors.New("this engine can't count prompts")
+
+// unknownHere are what servers answer that have no /tokenize, or one that takes
+// another request.
+var unknownHere = []int{
+	http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity, http.StatusNotImplemented,
+}
+
+// countWith counts the tokens of a prompt of just a text by a server, as the
+// plan's API asks it: in a chat its template is included.
+func (r *Run) countWith(server engine.Server) func(ctx context.Context, text string) (int, error) {
+	return func(ctx context.Context, text string) (int, error) {
+		body := map[string]any{"model": r.Plan.Model.ServedAs}
+		if r.Plan.Workload.API == plan.Completions {
+			body["prompt"] = text
+		} else {
+			body["messages"], body["add_generation_prompt"] = []map[string]string{{"role": "user", "content": text}}, true
+		}
+		return countTokens(ctx, server, body)
+	}
+}
+
+// countTokens asks a server how many tokens a prompt has.
+func countTokens(ctx context.Context, server engine.Server, prompt map[string]any) (int, error) {
+	body, err := json.Marshal(prompt)
 	if err != nil {
 		return 0, err
 	}
@@ -104,10 +134,12 @@ func countTokens(ctx context.Context, server engine.Server, model, text string) 
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("/tokenize did not answer whole: %w", err)
+	case slices.Contains(unknownHere, response.StatusCode):
+		return 0, fmt.Errorf("/tokenize answered %s: %w", response.Status, errCanNotCount)
 	case response.StatusCode != http.StatusOK:
-		return 0, fmt.Errorf("/tokenize answered %s: this engine can't count prompts, so leave input_tokens out", response.Status)
+		return 0, fmt.Errorf("/tokenize answered %s", response.Status)
 	case json.Unmarshal(data, &said) != nil || said.Count == nil:
-		return 0, errors.New("/tokenize answered without a count: this engine can't count prompts, so leave input_tokens out")
+		return 0, fmt.Errorf("/tokenize answered without a count: %w", errCanNotCount)
 	}
 	return *said.Count, nil
 }

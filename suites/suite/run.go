@@ -93,7 +93,10 @@ func (r *Run) Begin(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if r.asks, err = newAsks(r.Plan); err != nil {
+	if r.asks, err = newAsks(r.Plan); err == nil {
+		err = r.loadEntries(expanded)
+	}
+	if err != nil {
 		return err
 	}
 	r.redact = lifecycle.NewRedactor(r.Plan.Secrets(os.LookupEnv)...)
@@ -365,11 +368,15 @@ func (r *Run) items(place plan.Lifecycle, w plan.Wave, arm plan.Arm, asked plan.
 	var items []load.Item
 	for ordinal := 1; ordinal <= w.Attempts(); ordinal++ {
 		id, text := r.asks.at(place.Lane, ordinal)
-		request, err := r.request(client.Params{
+		params := client.Params{
 			Prompt: text, MaxTokens: asked.Tokens, Temperature: r.Plan.Temperature(), Seed: r.Plan.Seed,
 			TopP: r.Plan.Sampling.TopP, RepetitionPenalty: r.Plan.Sampling.RepetitionPenalty,
 			Exact: asked.Lane == plan.Fixed, TokenIDs: *arm.TokenIDs,
-		})
+		}
+		if r.asks.entries != nil {
+			r.asks.entries.ask(ordinal, &params)
+		}
+		request, err := r.request(params)
 		if err != nil {
 			return nil, err
 		}
@@ -387,13 +394,17 @@ func (r *Run) path() string {
 }
 
 // request asks the plan's model through the plan's API: a chat's one message is
-// the prompt.
+// the prompt, unless it has messages.
 func (r *Run) request(p client.Params) (client.Request, error) {
 	p.Model = r.Plan.Model.ServedAs
 	if r.Plan.Workload.API == plan.Completions {
+		p.Messages = nil // the prompt is all that its one message says
 		return client.NewCompletionRequest(p)
 	}
-	p.Messages, p.Prompt = []client.Message{{Role: "user", Content: p.Prompt}}, ""
+	if len(p.Messages) == 0 {
+		p.Messages = []client.Message{{Role: "user", Content: p.Prompt}}
+	}
+	p.Prompt = ""
 	return client.NewChatRequest(p)
 }
 
@@ -434,6 +445,9 @@ func (r *Run) keep(l record.Lifecycle) error {
 		if q.Lifecycle == l.Number {
 			l.Requests++
 		}
+	}
+	if l.Executed > 0 {
+		l.EntriesSHA256 = r.kept.EntriesSHA256
 	}
 	l, err := r.store.AppendLifecycle(l)
 	r.kept.Lifecycles = append(r.kept.Lifecycles, l)

@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		Use: "assay", Short: "LLM-serving benchmarks as tests: plans, runs, bundles",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(checkCommand(), runCommand(), verifyCommand(), reportCommand(), bundleCommand(), doctorCommand())
+	root.AddCommand(checkCommand(), runCommand(), verifyCommand(), reportCommand(), bundleCommand(), doctorCommand(), offsetsCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)

@@ -38,7 +38,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 // come, whatever the server does. See package arrival for the processes, and
 // for the windows.
 type Arrivals struct {
-	Process string `yaml:"process"` // one of [arrival.Processes], but a trace
+	Process string `yaml:"process"` // one of [arrival.Processes]
 	// Rates are the curve's, of a process that has one rate.
 	Rates []Rate `yaml:"rates,omitempty"`
 	// Burstiness is the shape of a gamma process's gaps: 1 is Poisson, less is
@@ -50,6 +50,10 @@ type Arrivals struct {
 	Over Duration `yaml:"over,omitempty"`
 	// Steps are a step process's, in their order.
 	Steps []RateStep `yaml:"steps,omitempty"`
+	// Offsets are a trace's, from its beginning and never falling; Scale is what
+	// each is multiplied by: 0.5 is twice as fast.
+	Offsets []Duration `yaml:"offsets,omitempty"`
+	Scale   float64    `yaml:"scale,omitempty"`
 	// Order is that of the rates within a lifecycle: [Shuffled] by the plan's
 	// seed, so that a drift does not look like load, or [Declared].
 	Order       string   `yaml:"order"`
@@ -165,6 +169,10 @@ func (a *Arrivals) spec(rate float64) arrival.Spec {
 	s := arrival.Spec{Process: a.Process, Burstiness: a.Burstiness, From: float64(a.From), To: float64(a.To), Over: a.Over.D()}
 	if a.Swept() {
 		s.Rate = rate
+	}
+	s.Scale = a.Scale
+	for _, o := range a.Offsets {
+		s.Offsets = append(s.Offsets, int64(o))
 	}
 	for _, step := range a.Steps {
 		s.Steps = append(s.Steps, arrival.RateStep{Rate: float64(step.Rate), For: step.For.D()})

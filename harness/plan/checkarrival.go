@@ -50,6 +50,7 @@ func (s SLO) written() []Objective {
 // own are the keys of arrivals that belong to some processes only.
 var own = map[string][]string{
 	"rates": {"constant", "poisson", "gamma"}, "burstiness": {"gamma"}, "from": {"ramp"}, "to": {"ramp"}, "over": {"ramp"}, "steps": {"step"},
+	"offsets": {"trace"}, "scale": {"trace"},
 }
 
 // arrivals checks what an arrival plan has instead of a sweep.
@@ -57,13 +58,13 @@ func (d *document) arrivals(p *Plan) {
 	a := p.Arrivals
 	before := len(d.mistakes.List)
 	if a.Process != "" {
-		for _, key := range []string{"rates", "burstiness", "from", "to", "over", "steps"} {
+		for _, key := range []string{"rates", "burstiness", "from", "to", "over", "steps", "offsets", "scale"} {
 			_, has := d.at["arrivals."+key]
 			takes := strings.Contains(strings.Join(own[key], " "), a.Process)
 			switch {
 			case has && !takes:
 				d.odd("arrivals."+key, "a %s process has none: it is for %s", a.Process, strings.Join(own[key], ", "))
-			case !has && takes && key != "burstiness" && key != "from":
+			case !has && takes && key != "burstiness" && key != "from" && key != "scale":
 				d.odd("arrivals."+key, "missing: a %s process needs %s", a.Process, key)
 			}
 		}

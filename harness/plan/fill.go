@@ -118,6 +118,9 @@ func (p *Plan) fillArrivals() {
 	if a.Process == "gamma" {
 		set(&a.Burstiness, 1)
 	}
+	if a.Process == "trace" {
+		set(&a.Scale, 1)
+	}
 	if a.InFlight > 0 {
 		set(&a.Beyond, Hold)
 	}

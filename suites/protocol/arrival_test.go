@@ -1,0 +1,169 @@
+package protocol_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"assay/harness/metric"
+	"assay/harness/plan"
+	"assay/harness/record"
+	. "assay/matchers"
+	"assay/reports"
+)
+
+// arrivals is the arrival plan that every violation changes: two servers that
+// batch, of which the candidate can be made to stall.
+func arrivals(edits ...string) *plan.Plan {
+	GinkgoHelper()
+	p, err := plan.Parse("arrivals.yaml", []byte(strings.NewReplacer(edits...).Replace(arrivalsText)))
+	Expect(err).NotTo(HaveOccurred())
+	return p
+}
+
+const arrivalsText = `
+schema: assay.plan/v1
+name: arrivals
+experiment: arrival
+labels: [protocol]
+seed: 7
+time_scale: 20
+model: {name: emulated, revision: none, served_as: emulated}
+arms:
+  - {name: steady, role: baseline, on_disconnect: cancel, engine: {emulated: {parameters: t4-vllm}}}
+  - {name: other, role: candidate, on_disconnect: cancel, engine: {emulated: {parameters: t4-vllm}}}
+workload: {prompts: eight, max_tokens: 4, temperature: 0, lane: fixed}
+arrivals: {process: constant, rates: [4rps], warmup: 5s, measure: 75s, drain: 30s, dial_ahead: 100ms}
+schedule: {settle: {idle: 5m}}
+timeouts: {ready: 10m, request: 30s, connect: 1000s, stop: 1000s}
+gates: {client_lag: 500ms, coalesced: 100%, schedule_delay: 10s}
+claims: []
+`
+
+// only is the curve's one rate.
+func only(b reports.Bundle) metric.Rate {
+	GinkgoHelper()
+	Expect(b.Summary.Rates).To(HaveLen(1))
+	return b.Summary.Rates[0]
+}
+
+var _ = Describe("an open loop", Label("protocol", "search"), func() {
+	It("shows a stall of 2 s in the p99 from the scheduled moment, which the p99 from the sending does not", func(ctx SpecContext) {
+		// One request in flight: a client that waits for its server is what leaves
+		// out the requests that would have waited too.
+		b, _ := crossover(ctx, arrivals("dial_ahead: 100ms", "dial_ahead: 100ms, in_flight: 1",
+			"name: other, role: candidate, on_disconnect: cancel, engine: {emulated: {parameters: t4-vllm}}",
+			"name: other, role: candidate, on_disconnect: cancel, engine: {emulated: {parameters: t4-vllm, faults: [{kind: stall_before_first, requests: [170], for: 2s}]}}"))
+		Expect(b.Summary).To(KeepTheProtocol())
+		r := only(b)
+		Expect(r.Candidate.Counts.Attempted).To(Equal(300))
+		Expect(*r.Candidate.EffectiveTTFT99.Value).To(BeNumerically(">", 1))
+		Expect(*r.Candidate.TTFTAll99.Value).To(BeNumerically("<", 0.5))
+		Expect(*r.Candidate.TTFTAll99.Value).To(BeNumerically("<", *r.Candidate.EffectiveTTFT99.Value/2))
+		Expect(*r.Baseline.EffectiveTTFT99.Value).To(BeNumerically("<", 0.5), "without the stall")
+		Expect(b.Summary.Validity.Notes).To(ContainElement(ContainSubstring("schedule_delay was not checked: the limit of 1 requests in flight is part of it")))
+	})
+
+	It("counts what a declared limit drops as failures, each with its record", func(ctx SpecContext) {
+		b, _ := crossover(ctx, arrivals("dial_ahead: 100ms", "dial_ahead: 100ms, in_flight: 1, beyond: drop", "rates: [4rps]", "rates: [40rps]", "measure: 75s", "measure: 10s"))
+		Expect(b.Summary).To(KeepTheProtocol())
+		r := only(b)
+		Expect(r.Candidate.Counts.Attempted).To(Equal(400))
+		Expect(r.Candidate.Dropped).To(BeNumerically(">", 100))
+		Expect(r.Candidate.Counts.Failed).To(BeNumerically(">=", r.Candidate.Dropped))
+	})
+
+	It("names a rate at which the server no longer keeps up", func(ctx SpecContext) {
+		b, _ := crossover(ctx, arrivals("process: constant", "process: poisson", "rates: [4rps]", "rates: [6rps]", "parameters: t4-vllm", "parameters: t4-naive",
+			"warmup: 5s, measure: 75s", "warmup: 5s, measure: 40s"))
+		for _, a := range []metric.OpenArm{only(b).Baseline, only(b).Candidate} {
+			Expect(a.Growth.Unstable).To(BeTrue(), "a request takes 0.3 s, and six come a second: %+v", a.Growth)
+			Expect(*a.Completed.Value).To(BeNumerically("<", *a.Offered.Value))
+		}
+	})
+
+	Context("with a search", Ordered, func() {
+		var b reports.Bundle
+		var dir string
+		BeforeAll(func(ctx SpecContext) {
+			b, dir = crossover(ctx, arrivals("measure: 75s", "measure: 10s, min_requests: 50", "warmup: 5s", "warmup: 1s", "schedule:",
+				"search: {slo: {ttft_p95: 1s, failure_rate: 10%}, from: 4rps, to: 16rps, within: 50%, confidence: 90%}\nschedule:"))
+		})
+
+		// changed is what verification says of a copy in which a file's lines were
+		// changed, with new sums and a new chain.
+		changed := func(name string, change func(line map[string]any) bool) []string {
+			GinkgoHelper()
+			copied := filepath.Join(GinkgoT().TempDir(), "copy")
+			Expect(os.CopyFS(copied, os.DirFS(dir))).To(Succeed())
+			path := filepath.Join(copied, name)
+			data, err := os.ReadFile(path)
+			Expect(err).NotTo(HaveOccurred())
+			var out []string
+			n := 0
+			for line := range strings.Lines(string(data)) {
+				var fields map[string]any
+				d := json.NewDecoder(strings.NewReader(line))
+				d.UseNumber()
+				Expect(d.Decode(&fields)).To(Succeed())
+				if change(fields) {
+					n++
+				}
+				written, err := json.Marshal(fields)
+				Expect(err).NotTo(HaveOccurred())
+				out = append(out, string(written)+"\n")
+			}
+			Expect(n).To(BeNumerically(">", 0), "nothing was changed")
+			Expect(os.WriteFile(path, []byte(strings.Join(out, "")), 0o644)).To(Succeed())
+			Expect(reports.Seal(copied)).To(Succeed())
+			return against(copied)
+		}
+
+		It("keeps every probe, with its seed and its verdict", func() {
+			Expect(b.Summary.Searches).To(HaveLen(2))
+			for _, s := range b.Summary.Searches {
+				Expect(s.Status).To(Equal("complete"))
+				Expect(s.Probes).NotTo(BeEmpty())
+				for _, p := range s.Probes {
+					Expect(p.Objectives).To(HaveLen(2))
+				}
+			}
+		})
+
+		It("is not verified if a probe was made at another rate", func() {
+			Expect(changed(record.WavesFile, func(l map[string]any) bool {
+				probe := l["probe"] != nil && l["number"] == json.Number("2")
+				if probe {
+					l["rate_rps"] = 5
+				}
+				return probe
+			})).To(ContainElement(ContainSubstring("rate")))
+		})
+
+		It("is not verified if an arrival was moved", func() {
+			Expect(changed(record.RequestsFile, func(l map[string]any) bool {
+				at := l["wave"] == json.Number("1") && l["ordinal"] == json.Number("9")
+				if at {
+					n, err := l["scheduled_at_ns"].(json.Number).Int64()
+					Expect(err).NotTo(HaveOccurred())
+					l["scheduled_at_ns"] = n - 1000
+				}
+				return at
+			})).To(ContainElement(ContainSubstring("its arrival was drawn for")))
+		})
+
+		It("is not verified if a slow attempt was called warm-up", func() {
+			Expect(changed(record.RequestsFile, func(l map[string]any) bool {
+				at := l["wave"] == json.Number("1") && l["ordinal"] == json.Number("30")
+				if at {
+					l["warmup"] = true
+				}
+				return at
+			})).To(ContainElement(ContainSubstring("its arrival lies in the other window")))
+		})
+	})
+})

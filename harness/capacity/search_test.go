@@ -57,11 +57,11 @@ func rates(done []capacity.Probed) (out []float64) {
 
 var (
 	p95  = capacity.Objective{Name: "ttft_p95", Share: 0.95}
-	tpot = capacity.Objective{Name: "tpot_p95", Share: 0.95}
+	pace = capacity.Objective{Name: "tpot_p95", Share: 0.95}
 	lost = capacity.Objective{Name: "failure_rate", Share: 0.99}
 	one  = capacity.Search{Objectives: []capacity.Objective{p95}, Confidence: 0.95, From: 1, To: 8, Within: 0.05, Tries: 3, Seed: 40}
 	// three is of three objectives.
-	three = capacity.Search{Objectives: []capacity.Objective{p95, tpot, lost}, Confidence: 0.9, From: 1, To: 64, Within: 0.05, Tries: 2}
+	three = capacity.Search{Objectives: []capacity.Objective{p95, pace, lost}, Confidence: 0.9, From: 1, To: 64, Within: 0.05, Tries: 2}
 )
 
 func TestTheSearchDoublesAndThenHalves(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"assay/harness/plan"
 	"assay/harness/record"
@@ -312,7 +313,51 @@ func asked(b Bundle) []string {
 		}
 		lines = append(lines, fmt.Sprintf("Input lengths: %s. %s.", by, deviation(b)))
 	}
+	if text := prefixes(b); text != "" {
+		lines = append(lines, text)
+	}
 	return lines
+}
+
+// prefixes says how much of the waves' prompts had been asked before, and what
+// the engines' own counters found of it.
+func prefixes(b Bundle) string {
+	type key struct {
+		tier int
+		arm  string
+	}
+	var order []key
+	expected, hits := map[key][]float64{}, map[key][]float64{}
+	why := map[key]string{}
+	some := false
+	for _, w := range b.Summary.Waves {
+		if w.Prefix == nil || w.Warmup || w.Prefix.Expected.Value == nil {
+			continue
+		}
+		k := key{w.Tier, w.Arm}
+		if expected[k] == nil {
+			order = append(order, k)
+		}
+		expected[k] = append(expected[k], 100**w.Prefix.Expected.Value)
+		some = some || *w.Prefix.Expected.Value > 0
+		if v := w.Prefix.Hits; v.Value != nil {
+			hits[k] = append(hits[k], 100**v.Value)
+		} else {
+			why[k] = v.Reason
+		}
+	}
+	if !some {
+		return ""
+	}
+	var parts []string
+	for _, k := range order {
+		found := "null (" + why[k] + ")"
+		if len(hits[k]) > 0 {
+			found = extent(hits[k]) + " %"
+		}
+		parts = append(parts, fmt.Sprintf("%s, %s: %s %%, hits %s", record.Clients(k.tier), k.arm, extent(expected[k]), found))
+	}
+	return "Prefixes that had been asked before in the same lifecycle, as a share of a wave's input tokens, by waves: expected of a cache that forgets nothing, and what the engine's own counter found. " + strings.Join(parts, "; ") + "."
 }
 
 // deviation holds the lengths that were wanted against the engine's counts.

@@ -56,6 +56,7 @@ type summarizer struct {
 	found      map[[2]int][]Finding // by lifecycle and wave
 	waves      []Wave
 	lifecycles []Lifecycle
+	sharings   map[[2]int]sharing        // of a source's segments; nil: not worked out yet
 	cut        map[int]record.Invocation // pairs that an interruption cut
 }
 
@@ -213,6 +214,7 @@ func (s *summarizer) wave(w record.Wave) Wave {
 	}
 	s.client(w, p, &out)
 	out.Watched = s.watched(w, p)
+	out.Prefix = s.prefix(w, p, out.Watched)
 	out.Validity = s.waveValidity(w, p, out)
 	return out
 }

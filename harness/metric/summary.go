@@ -72,6 +72,8 @@ type Wave struct {
 	// Watched is what was seen beside the load; nil where the plan looks at
 	// nothing.
 	Watched *Watched `json:"watched,omitempty"`
+	// Prefix is where a source's entries are made of segments.
+	Prefix *Prefix `json:"prefix,omitempty"`
 }
 
 // Arm is one arm's numbers at a tier.

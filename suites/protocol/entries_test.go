@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,6 +24,7 @@ import (
 	. "assay/matchers"
 	"assay/reports"
 	"assay/suites/suite"
+	"assay/workloads"
 )
 
 // sourced is the small plan with a source in place of its prompts.
@@ -55,7 +57,9 @@ var _ = Describe("a source", Label("protocol"), func() {
 	Context("of prefix families", Ordered, func() {
 		var b reports.Bundle
 		var dir string
-		BeforeAll(func(ctx SpecContext) { b, dir = bundled(ctx, sourced(families, "seed: 11", "seed: 13")) })
+		BeforeAll(func(ctx SpecContext) {
+			b, dir = bundled(ctx, sourced(families, "seed: 11", "seed: 13", "gates:", "telemetry: {engine: 10ms}\ngates:"))
+		})
 
 		// rewritten is what verification says of a copy with a changed file and
 		// new sums.
@@ -109,6 +113,27 @@ var _ = Describe("a source", Label("protocol"), func() {
 			for id, s := range sums {
 				Expect(s).To(HaveLen(1), id)
 			}
+		})
+
+		It("says how much had been asked before, beside the engine's own count", func() {
+			drawn, _, err := reports.Entries(b.Plan, "")
+			Expect(err).NotTo(HaveOccurred())
+			shared, total := workloads.Shared(drawn)
+			Expect(shared).To(Equal(2*40), "of four requests of two families, two are the first")
+			for _, w := range b.Summary.Waves {
+				want := float64(shared) / float64(total)
+				if w.Repeat == 2 {
+					want = 1 // the same was asked by the first wave
+				}
+				Expect(w.Prefix.Expected.Value).To(HaveValue(BeNumerically("~", want, 1e-6)))
+				Expect(w.Prefix.Expected.Provenance).To(Equal(record.Modelled))
+				Expect(w.Prefix.Hits.Value).To(HaveValue(BeZero()), "an emulated server has no prefix cache")
+			}
+			run := clone(b.Run)
+			run.EngineMetrics[slices.IndexFunc(run.EngineMetrics, func(m record.EngineMetrics) bool { return m.Wave == 1 })].After.Values[record.PrefixHits] += 0.5 * float64(total)
+			broken := reports.Derive(b.Plan, run)
+			Expect(broken.Summary.Waves[0].Prefix.Hits.Value).To(HaveValue(BeNumerically("~", 0.5, 1e-6)))
+			Expect(reports.Markdown(broken)).To(ContainSubstring("hits 0 to 50 %"))
 		})
 
 		It("does not verify with other texts, lengths or entries, even with new sums", func() {

@@ -2,6 +2,7 @@ package reports_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,6 +44,17 @@ func TestAPlanTakesTheDistributionsThatCanBeDrawn(t *testing.T) {
 		}
 	}
 	g.Expect(min(taken, refused)).To(BeNumerically(">", 10))
+}
+
+func TestAPlanTakesEveryKindOfFile(t *testing.T) {
+	g := NewWithT(t)
+	for _, kind := range workloads.Kinds() {
+		source := "source: {kind: " + kind + ", file: f, sha256: " + digest + ", license: MIT}"
+		_, alone := sourced(source)
+		_, limited := sourced(source + ", max_tokens: 4")
+		g.Expect(errors.Join(alone, limited)).To(HaveOccurred())
+		g.Expect(alone == nil || limited == nil).To(BeTrue(), "%s: %v, %v", kind, alone, limited)
+	}
 }
 
 func TestWhatIsDrawnIsAsMuchAsTheLargestWaveHasAndTheSameForASeed(t *testing.T) {

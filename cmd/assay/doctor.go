@@ -23,6 +23,7 @@ import (
 	"assay/harness/environment"
 	"assay/harness/plan"
 	"assay/harness/telemetry"
+	"assay/reports"
 )
 
 func doctorCommand() *cobra.Command {
@@ -51,6 +52,7 @@ func doctorCommand() *cobra.Command {
 
 // machine is what a doctor finds.
 type machine struct {
+	root        string // the project's folder
 	docker      daemon // nil: none
 	version     string
 	runtimes    []string
@@ -71,7 +73,7 @@ type machine struct {
 
 // examine looks at everything but Docker.
 func examine(root string) *machine {
-	m := &machine{cpus: runtime.NumCPU(), enough: environment.Enough, getenv: os.LookupEnv, free: freeAt(root)}
+	m := &machine{root: root, cpus: runtime.NumCPU(), enough: environment.Enough, getenv: os.LookupEnv, free: freeAt(root)}
 	var err error
 	if m.gpus, err = (telemetry.NVML{}).Devices(); err != nil {
 		m.noGPU = err.Error()
@@ -248,6 +250,13 @@ func (m *machine) lacks(ctx context.Context, p *plan.Plan) []lack {
 			}
 		}
 		return out
+	}
+	if expanded.Workload.Source != nil {
+		if _, _, err := reports.Entries(expanded, m.root); err != nil {
+			for _, line := range strings.Split(err.Error(), "\n") {
+				add("bring the file that the plan names, or correct the plan", "%s", line)
+			}
+		}
 	}
 	for _, a := range expanded.Arms {
 		switch e := a.Engine; {

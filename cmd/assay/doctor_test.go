@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -130,6 +131,25 @@ claims: []
 	g.Expect(err).To(MatchError(ContainSubstring("nothing.yaml")))
 	_, err = diagnosis(t, m, "../../harness/plan/testdata/mistakes.yaml")
 	g.Expect(err).To(MatchError(ContainSubstring("mistakes.yaml:1:9:")))
+}
+
+func TestTheDoctorReadsTheFilesOfASource(t *testing.T) {
+	g := NewWithT(t)
+	shipped, err := os.ReadFile("../../suites/concurrency/plans/emulated.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	own := filepath.Join(t.TempDir(), "own.yaml")
+	text := strings.Replace(string(shipped), "prompts: eight", `source: {kind: jsonl, file: "${OWN}", sha256: 6b0c4d32ac19f47a2e9d95ae2f3b8b30b9ea9df4cbcb2ecf9ecb4c0a6a5b86c6, license: MIT}`, 1)
+	g.Expect(os.WriteFile(own, []byte(text), 0o600)).To(Succeed())
+	m := bare()
+	m.root = "../.."
+	m.getenv = func(string) (string, bool) { return "workloads/testdata/own.jsonl", true }
+	out, err := diagnosis(t, m, own)
+	g.Expect(err).To(Equal(doesNotHold))
+	g.Expect(out).To(ContainSubstring("own.jsonl is another file than the plan's: its SHA-256 is "))
+	g.Expect(out).To(ContainSubstring("bring the file that the plan names"))
+	m.getenv = func(string) (string, bool) { return "nowhere", true }
+	out, _ = diagnosis(t, m, own)
+	g.Expect(out).To(ContainSubstring("can't be read: open ../../nowhere"))
 }
 
 func TestADeadDockerIsToldFromNone(t *testing.T) {

@@ -11,7 +11,7 @@ export TESTCONTAINERS_RYUK_DISABLED ?= true
 export TESTCONTAINERS_HOST_OVERRIDE ?= 127.0.0.1
 
 GINKGO := go tool ginkgo --keep-going --fail-on-empty
-UNITS  := $(shell go list ./... 2>/dev/null | grep -v -e /suites/concurrency -e /suites/crossover -e /suites/protocol -e /suites/recorded)
+UNITS  := $(shell go list ./... 2>/dev/null | grep -v -e /suites/arrival -e /suites/concurrency -e /suites/crossover -e /suites/protocol -e /suites/recorded)
 
 .PHONY: help
 help: ## what there is
@@ -38,6 +38,14 @@ crossover: ## the crossover experiment on emulated servers: under a minute
 .PHONY: crossover-cpu
 crossover-cpu: images model ## the same on real vLLM in containers, eager against compiled: about an hour and a half
 	$(GINKGO) --timeout 8h --label-filter cpu ./suites/crossover
+
+.PHONY: arrival
+arrival: ## the arrival experiment on emulated servers: under two minutes
+	$(GINKGO) --timeout 15m --label-filter emulated ./suites/arrival
+
+.PHONY: arrival-cpu
+arrival-cpu: images model ## the same on real servers in containers: about twenty minutes
+	$(GINKGO) --timeout 8h --label-filter cpu ./suites/arrival
 
 .PHONY: test
 test: ## unit tests, then the protocol against emulated servers and their faults

@@ -6,27 +6,29 @@ import (
 	"slices"
 )
 
-// cuts are the shares of a probe's values at which its correlation is looked
-// at, beside the limit itself.
-var cuts = []float64{0.5, 0.8, 0.9, 0.95}
+// tails are how many times more attempts than may be late are taken for late, up to
+// half of them, to see how those hang together that are.
+var tails = []float64{1, 2, 4, 10}
 
 // designEffect is how many times wider than independent ones the attempts make
 // the variance of their share within the limit: the largest of what being
-// within the limit shows, and being within each of the values' own quantiles.
-// Where few attempts or none are late the limit itself shows little of how they
-// hang together, and takes them for independent just when they were all lucky
-// together; the values still show it.
-func designEffect(within []bool, values []float64) float64 {
+// within the limit shows, and being within the values' own quantile at the
+// share that is asked for, and at lower ones. Where few attempts or none are
+// late the limit itself shows little of how they hang together, and takes them
+// for independent just when they were all lucky together; the values still show
+// it.
+func designEffect(within []bool, values []float64, share float64) float64 {
 	most := inflation(within)
-	if values == nil {
+	if len(values) == 0 {
 		return most
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	below := make([]bool, len(values))
-	for _, cut := range cuts {
-		limit := sorted[int(math.Ceil(cut*float64(len(sorted))))-1]
+	for _, times := range tails {
+		// A hair more, for a share such as 0.9 has no exact rest.
+		late := min(len(sorted)/2, int(float64(times*(1-share)*float64(len(sorted)))+1e-6))
 		for i, v := range values {
-			below[i] = v <= limit
+			below[i] = v <= sorted[len(sorted)-1-late]
 		}
 		most = max(most, inflation(below))
 	}

@@ -44,7 +44,7 @@ func (o Objective) judge(within []bool, values []float64, confidence float64, ob
 	if j.Of == 0 {
 		return j // nothing was seen, and nothing is shown
 	}
-	j.Effective = float64(j.Of) / designEffect(within, values)
+	j.Effective = float64(j.Of) / designEffect(within, values, o.Share)
 	k := float64(j.Within) / float64(j.Of) * j.Effective
 	j.Lower = LowerBound(k, j.Effective, confidence)
 	j.Upper = UpperBound(k, j.Effective, 1-(1-confidence)/float64(objectives))

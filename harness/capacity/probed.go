@@ -27,13 +27,13 @@ type Probed struct {
 //
 // values are, for each objective and as its list in the outcome, what was held
 // against the limit, in any unit, more being worse: +Inf for an attempt that
-// failed before its value could be seen. A failure rate's are those of a
-// latency. They are there to see how far attempts hang together. Without them
-// this is seen only from which were within, which finds too many rates to hold:
-// the package says how many.
+// failed before its value could be seen; nil for an objective that has none, as
+// a failure rate has not. They are there to see how far attempts hang together.
+// Without them this is seen only from which were within, which finds too many
+// rates to hold: the package says how many.
 //
-// It is an error if the outcome has not one list for each objective, or if the
-// values have not, or not as many as there are attempts, or one is no number.
+// It is an error if the outcome has not one list for each objective, or if there
+// are values that aren't of each, or of each attempt, or one is no number.
 func (s Search) Judge(rate float64, seed uint64, o Outcome, values ...[]float64) (Probed, error) {
 	wrong := func(format string, args ...any) (Probed, error) {
 		return Probed{}, fmt.Errorf("capacity: the probe at %.4g requests a second, seed %d, "+format, append([]any{rate, seed}, args...)...)
@@ -49,7 +49,7 @@ func (s Search) Judge(rate float64, seed uint64, o Outcome, values ...[]float64)
 		var of []float64
 		if values != nil {
 			of = values[i]
-			if len(of) != len(o[i]) {
+			if of != nil && len(of) != len(o[i]) {
 				return wrong("has %d attempts and %d values of %q: give one for each", len(o[i]), len(of), objective.Name)
 			}
 			if at := slices.IndexFunc(of, math.IsNaN); at >= 0 {

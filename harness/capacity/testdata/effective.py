@@ -20,7 +20,10 @@ def inflation(x):
 
 rng = np.random.default_rng(20261203)
 cases = []
-for n, rate, limit in ((1, 0.5, 5), (2, 0.5, 0.5), (63, 0.7, 3), (64, 0.7, 3), (65, 0.7, 3), (128, 0.7, 5), (200, 0.8, 15), (257, 0.9, 10), (400, 0.95, 20), (300, 1.2, 30), (150, 0.3, 100)):
+for n, rate, limit, share in (
+    (1, 0.5, 5, 0.95), (2, 0.5, 0.5, 0.95), (63, 0.7, 3, 0.95), (64, 0.7, 3, 0.9), (65, 0.7, 3, 0.95), (128, 0.7, 5, 0.5), (200, 0.8, 15, 0.99),
+    (257, 0.9, 10, 0.95), (400, 0.95, 20, 0.9), (300, 1.2, 30, 0.95), (150, 0.3, 100, 0.95), (500, 0.8, 12, 0.99), (333, 0.85, 6, 0.8),
+):
     at = np.cumsum(rng.exponential(1 / rate, n))
     free, values = 0.0, []
     for a in at:
@@ -29,9 +32,11 @@ for n, rate, limit in ((1, 0.5, 5), (2, 0.5, 0.5), (63, 0.7, 3), (64, 0.7, 3), (
     values = np.array(values)
     within = values <= limit
     alone = inflation(within)
-    cuts = [np.sort(values)[int(np.ceil(c * n)) - 1] for c in (0.5, 0.8, 0.9, 0.95)]
+    # Rounding keeps 1 − 10·(1 − 0.99), say, from being a hair above 0.9.
+    quantiles = [round(max(0.5, 1 - times * (1 - share)), 9) for times in (1, 2, 4, 10)]
+    cuts = [np.sort(values)[int(np.ceil(round(q * n, 6))) - 1] for q in quantiles]
     cases.append({
-        "within": "".join("01"[int(w)] for w in within), "values": values.tolist(),
+        "share": share, "within": "".join("01"[int(w)] for w in within), "values": values.tolist(),
         "alone": n / alone, "withvalues": n / max([alone] + [inflation(values <= c) for c in cuts]),
     })
 print(json.dumps({"numpy": np.__version__, "cases": cases}))

@@ -1,0 +1,5 @@
+//go:build race
+
+package capacity_test
+
+func init() { raced = true }

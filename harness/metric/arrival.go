@@ -2,6 +2,7 @@ package metric
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"assay/harness/arrival"
@@ -113,47 +114,47 @@ func EffectiveTTFT(r record.Request) (int64, string) {
 	return *r.FirstTokenAt - r.ScheduledAt, ""
 }
 
-// kept says whether an attempt kept one objective, and whether it has what the
-// objective is of. One that failed keeps none.
-func kept(p *plan.Plan, o plan.Objective, r record.Request) (within, has bool) {
+// kept says whether an attempt kept one objective, what it is judged by in
+// measured ns, and whether it has that. One that failed keeps none.
+func kept(p *plan.Plan, o plan.Objective, r record.Request) (within bool, value float64, has bool) {
 	if r.Outcome != record.OK {
-		return false, true
+		return false, math.Inf(1), true
 	}
-	limit := float64(o.Limit) / p.TimeScale
+	reason := ""
 	switch o.Of {
 	case "ttft":
-		v, reason := EffectiveTTFT(r)
-		if reason != "" {
-			return false, false // an empty completion has no first token, and none is late
-		}
-		return float64(v) <= limit, true
+		var ns int64
+		ns, reason = EffectiveTTFT(r) // an empty completion has none, and none is late
+		value = float64(ns)
 	case "tpot":
-		v, reason := TPOT(r)
-		return v <= limit, reason == ""
+		value, reason = TPOT(r)
 	case "latency":
-		return float64(EffectiveLatency(r)) <= limit, true
+		value = float64(EffectiveLatency(r))
 	default:
-		return true, true
+		return true, 0, true
 	}
+	return value <= float64(o.Limit)/p.TimeScale, value, reason == ""
 }
 
-// OutcomeOf is what a probe saw of each objective, in the order of the arrivals.
-func OutcomeOf(p *plan.Plan, attempts []record.Request) capacity.Outcome {
+// judge judges a probe by its attempts, in the order of their arrivals.
+func judge(p *plan.Plan, search capacity.Search, rate float64, seed uint64, attempts []record.Request) (capacity.Probed, error) {
 	attempts = slices.SortedFunc(slices.Values(attempts), func(a, b record.Request) int { return a.Ordinal - b.Ordinal })
 	objectives := p.Search.SLO.Objectives()
-	out := make(capacity.Outcome, len(objectives))
+	outcome, values := make(capacity.Outcome, len(objectives)), make([][]float64, len(objectives))
 	for i, o := range objectives {
-		out[i] = []bool{}
+		outcome[i] = []bool{}
 		for _, r := range attempts {
-			if r.Warmup {
+			within, value, has := kept(p, o, r)
+			if r.Warmup || !has {
 				continue
 			}
-			if within, has := kept(p, o, r); has {
-				out[i] = append(out[i], within)
+			outcome[i] = append(outcome[i], within)
+			if o.Limit > 0 {
+				values[i] = append(values[i], value)
 			}
 		}
 	}
-	return out
+	return search.Judge(rate, seed, outcome, values...)
 }
 
 // Probes are a lifecycle's, judged again from their records. The error says
@@ -166,7 +167,7 @@ func Probes(p *plan.Plan, run record.Run, l plan.Lifecycle) ([]Probe, error) {
 		if w.Lifecycle != l.Number || w.Probe == 0 || w.Status != "ran" {
 			continue
 		}
-		judged, err := search.Judge(w.Rate, w.Seed, OutcomeOf(p, run.Of(w).Attempts))
+		judged, err := judge(p, search, w.Rate, w.Seed, run.Of(w).Attempts)
 		if err != nil {
 			return out, fmt.Errorf("probe %d: %w", w.Probe, err)
 		}
@@ -211,7 +212,7 @@ func withProbes(p *plan.Plan, run record.Run, s plan.Schedule) plan.Schedule {
 			if run.Waves[at].Status != "ran" {
 				break
 			}
-			judged, err := search.Judge(rate, seed, OutcomeOf(p, run.Of(run.Waves[at]).Attempts))
+			judged, err := judge(p, search, rate, seed, run.Of(run.Waves[at]).Attempts)
 			if err != nil {
 				break
 			}
@@ -466,7 +467,7 @@ func (s *summarizer) attainment(p record.Population) Value {
 	for _, r := range p.Attempts {
 		whole := r.Outcome == record.OK
 		for _, o := range s.plan.Search.SLO.Objectives() {
-			if within, has := kept(s.plan, o, r); has && !within {
+			if within, _, has := kept(s.plan, o, r); has && !within {
 				whole = false
 			}
 		}
@@ -582,7 +583,14 @@ func (s *summarizer) search(l plan.Lifecycle) Searched {
 	population := fmt.Sprintf("lifecycle %d (%s), search", l.Number, l.Arm)
 	out := Searched{Lifecycle: l.Number, Pair: l.Pair, Arm: l.Arm, Status: "complete", Probes: []Probe{}, Validity: Validity{Valid: true, Reasons: []string{}, Notes: []string{}}}
 	probes, err := Probes(s.plan, s.run, l)
-	out.Probes = append(out.Probes, probes...)
+	for _, p := range probes {
+		p.Objectives = slices.Clone(p.Objectives)
+		for i := range p.Objectives {
+			o := &p.Objectives[i]
+			o.Effective, o.Lower, o.Upper = round(o.Effective), round(o.Lower), round(o.Upper)
+		}
+		out.Probes = append(out.Probes, p)
+	}
 	for _, w := range s.waves {
 		if w.Lifecycle != l.Number || w.Probe == 0 {
 			continue

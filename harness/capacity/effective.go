@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// tails are how many times more attempts than may be late are taken for late, up to
-// half of them, to see how those hang together that are.
+// tails are how many times more attempts than may be late are taken for late,
+// up to half of all, to see how those that are hang together.
 var tails = []float64{1, 2, 4, 10}
 
 // designEffect is how many times wider than independent ones the attempts make

@@ -83,9 +83,10 @@ func finds(t *testing.T, s server, search capacity.Search, requests int, want fl
 // percentile is ln(20)/(μ − λ).
 func TestTheSearchFindsTheCapacityOfAServerWithExponentialService(t *testing.T) {
 	t.Parallel()
-	want := 1/service.Seconds() - math.Log(20)/1
+	const limit = 2 // s
+	want := 1/service.Seconds() - math.Log(20)/limit
 	search := capacity.Search{Confidence: 0.9, From: 4.8, To: 9.6, Within: 0.02, Tries: 2}
-	finds(t, exponential, search, 80_000, want, ttft(1))
+	finds(t, exponential, search, 70_000, want, ttft(limit))
 }
 
 // waits is the probability that the wait in M/D/1 is at most t service times at
@@ -104,7 +105,7 @@ func waits(t, load float64) float64 {
 
 func TestTheSearchFindsTheCapacityOfAServerWithConstantService(t *testing.T) {
 	t.Parallel()
-	const limit = 0.5 // s: four services' wait, and one's service
+	const limit = 1 // s: nine services' wait, and one's service
 	low, high := 0.1, 0.99
 	for range 50 {
 		if mid := (low + high) / 2; waits(limit/service.Seconds()-1, mid) >= 0.95 {
@@ -114,7 +115,7 @@ func TestTheSearchFindsTheCapacityOfAServerWithConstantService(t *testing.T) {
 		}
 	}
 	search := capacity.Search{Confidence: 0.9, From: 4.8, To: 9.6, Within: 0.02, Tries: 2}
-	finds(t, constant, search, 50_000, low/service.Seconds(), ttft(limit))
+	finds(t, constant, search, 30_000, low/service.Seconds(), ttft(limit))
 }
 
 // batching is the set "t4-vllm" with answers of its declared lengths.
@@ -144,5 +145,5 @@ func TestTheSearchFindsTheCapacityOfABatchingServer(t *testing.T) {
 	search := capacity.Search{Confidence: 0.9, From: 8, To: 24, Within: 0.02, Tries: 2}
 	// Each by itself, and both, whose capacity is the lower one's.
 	finds(t, batching(), search, 20_000, first.Rate, ttft(first.Limit))
-	finds(t, batching(), search, 25_000, min(first.Rate, pace.Rate), ttft(first.Limit), tpot(pace.Limit))
+	finds(t, batching(), search, 20_000, min(first.Rate, pace.Rate), ttft(first.Limit), tpot(pace.Limit))
 }

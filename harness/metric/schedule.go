@@ -79,6 +79,55 @@ func (c *checker) invocations() {
 	}
 }
 
+// gpu is what a lifecycle's i-th GPU is, and which one: its commitment.
+func gpu(l record.Lifecycle, i int) (kind, commitment string, ok bool) {
+	facts, ok := l.Identity[fmt.Sprintf("gpu_%d", i)].Value.(map[string]any)
+	if !ok {
+		return "", "", false
+	}
+	return fmt.Sprintf("%v, compute capability %v", facts["name"], facts["compute_capability"]), fmt.Sprint(facts["commitment"]), true
+}
+
+// sameGPUs checks that a lifecycle's GPUs are of the kind that the others had.
+// That they are the same ones is not asked: a run may go on elsewhere.
+func (c *checker) sameGPUs(l record.Lifecycle, first map[int]record.Lifecycle) {
+	for i := 0; ; i++ {
+		kind, _, ok := gpu(l, i)
+		if !ok {
+			return
+		}
+		if _, seen := first[i]; !seen {
+			first[i] = l
+		}
+		if want, _, _ := gpu(first[i], i); kind != want {
+			c.found("fresh", fmt.Sprintf("lifecycle %d", l.Number), "its GPU %d is %s, and that of lifecycle %d was %s", i, kind, first[i].Number, want)
+			last := &c.findings[len(c.findings)-1]
+			last.lifecycle, last.ByServer = l.Number, true
+		}
+	}
+}
+
+// otherGPUs says where a run went on with another GPU of the same kind.
+func otherGPUs(run record.Run) []string {
+	var notes []string
+	last := map[int]record.Lifecycle{}
+	for _, l := range run.Lifecycles {
+		for i := 0; ; i++ {
+			_, commitment, ok := gpu(l, i)
+			if !ok {
+				break
+			}
+			if before, seen := last[i]; seen {
+				if _, was, _ := gpu(before, i); was != commitment {
+					notes = append(notes, fmt.Sprintf("from lifecycle %d on GPU %d is another one than that of lifecycle %d", l.Number, i, before.Number))
+				}
+			}
+			last[i] = l
+		}
+	}
+	return notes
+}
+
 // sameMakings checks that nothing but the arm differs between the lifecycles of
 // a crossover: the image and the model of an arm are one, and both arms serve
 // the same model.
@@ -87,6 +136,7 @@ func (c *checker) sameMakings() {
 		return
 	}
 	seen := map[string]record.Lifecycle{}
+	gpus := map[int]record.Lifecycle{}
 	same := func(l record.Lifecycle, key, fact string) {
 		f, ok := l.Identity[fact]
 		if !ok || f.Value == nil {
@@ -108,6 +158,9 @@ func (c *checker) sameMakings() {
 			same(l, l.Arm+" "+fact, fact)
 		}
 		same(l, "model_digest", "model_digest")
+		same(l, "gpu_driver", "gpu_driver")
+		same(l, "gpu_cuda", "gpu_cuda")
+		c.sameGPUs(l, gpus)
 		for _, part := range []string{"compilation_seconds", "graph_capture_seconds", "weight_load_seconds"} {
 			if f := l.Identity[part]; f.Value != nil && f.Provenance != record.EngineReported {
 				c.found("component", fmt.Sprintf("lifecycle %d", l.Number), "its %s is %v by %s, and only an interface of the engine can say it", part, f.Value, f.Provenance)

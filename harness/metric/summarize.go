@@ -749,6 +749,7 @@ func (s *summarizer) validity(out Summary, findings []Finding) Validity {
 			v.Reasons = append(v.Reasons, fmt.Sprintf("lifecycle %d (%s) failed: %s", l.Number, l.Arm, text))
 		}
 	}
+	v.Notes = append(v.Notes, otherGPUs(s.run)...)
 	for n, i := range s.run.Environment.Invocations {
 		text := fmt.Sprintf("invocation %d went on after lifecycle %d, cause %s", n+2, i.After, i.Cause)
 		if i.Abandoned > 0 {

@@ -22,7 +22,11 @@ const largest = 8 << 30
 
 // Pack writes a bundle as one compressed file, below the directory's own name.
 // The same bundle gives the same bytes: names are in order, and neither times
-// nor owners are in it.
+// nor owners are in it. Each file is a zstd frame of its own, and so is each
+// folder's content: a bundle of which one file changed gives the bytes of the
+// others again, so that what keeps both, such as git, keeps little of the
+// second. Frames that follow each other are one stream to every decoder (RFC
+// 8878, section 3).
 func Pack(dir string, to io.Writer) error {
 	if _, err := os.Stat(filepath.Join(dir, PlanFile)); err != nil {
 		return fmt.Errorf("%s is no bundle: %w; name a bundle's directory", dir, err)
@@ -45,12 +49,32 @@ func Pack(dir string, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range files {
+	for i, name := range files {
+		if i > 0 && !shareFrame(files[i-1], name) {
+			if err := errors.Join(archive.Flush(), compressed.Close()); err != nil {
+				return err
+			}
+			compressed.Reset(to)
+		}
 		if err := packFile(archive, dir, filepath.Base(absolute), name); err != nil {
 			return err
 		}
 	}
+	// The archive's end is a frame too: the last file's bytes stay what they
+	// are when a file comes after it.
+	if err := errors.Join(archive.Flush(), compressed.Close()); err != nil {
+		return err
+	}
+	compressed.Reset(to)
 	return errors.Join(archive.Close(), compressed.Close())
+}
+
+// shareFrame says whether two files that follow each other are in one frame:
+// those of a folder below the bundle are. They are the servers' logs, which
+// resemble each other and are not derived again.
+func shareFrame(a, b string) bool {
+	folder, _, below := strings.Cut(a, "/")
+	return below && strings.HasPrefix(b, folder+"/")
 }
 
 func packFile(archive *tar.Writer, dir, top, name string) error {

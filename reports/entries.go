@@ -173,8 +173,8 @@ func (l *loading) askable(entries []workloads.Entry) {
 		case e.MaxTokens > 0 && w.Lane == plan.Fixed:
 			why = append(why, fmt.Errorf("%s has max_tokens, and the fixed lane gives exact numbers: write output_tokens there, or lane: natural in the plan", e.ID))
 		}
-		if w.API == plan.Completions && (len(e.Messages) != 1 || e.Messages[0].Role != "user") {
-			why = append(why, fmt.Errorf("%s is a chat, and the plan's api, completions, takes one prompt: write api: chat", e.ID))
+		if w.API == plan.Completions && (len(e.Messages) != 1 || e.Messages[0].Role != "user" || e.Tools != nil) {
+			why = append(why, fmt.Errorf("%s is a chat, or has tools, and the plan's api, completions, takes one prompt: write api: chat", e.ID))
 		}
 	}
 	if more := len(why) - mostUnasked; more > 0 {
@@ -195,7 +195,11 @@ func Entry(e workloads.Entry) (record.Entry, error) {
 		out.InputTokens = &n
 		return out, nil
 	}
-	data, err := json.Marshal(e.Messages)
+	var said any = e.Messages
+	if e.Tools != nil {
+		said = []any{e.Messages, e.Tools, e.ToolChoice}
+	}
+	data, err := json.Marshal(said)
 	out.MessagesSHA256 = record.LineSHA256(data)
 	return out, err
 }

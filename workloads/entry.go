@@ -1,6 +1,9 @@
 package workloads
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Entry is one request of a workload: of a file, of a trace, or drawn. What it
 // asks is either its messages, which are sent as they are, or its segments:
@@ -16,6 +19,8 @@ type Entry struct {
 	// that [Source] declares; 0 where there are no times.
 	Offset   time.Duration
 	Messages []Message
+	// Tools and ToolChoice go with the messages, as the file has them; nil: none.
+	Tools, ToolChoice json.RawMessage
 	// Reference is the answer that the file has to the messages, if any. It is
 	// not sent.
 	Reference string

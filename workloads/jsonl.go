@@ -1,31 +1,35 @@
 package workloads
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ownRequest is a line of one's own requests.
 type ownRequest struct {
-	ID           *string   `json:"id"`
-	Prompt       *string   `json:"prompt"`
-	Messages     []Message `json:"messages"`
-	MaxTokens    *int      `json:"max_tokens"`
-	OutputTokens *int      `json:"output_tokens"`
+	ID           *string        `json:"id"`
+	Prompt       *string        `json:"prompt"`
+	Messages     []Message      `json:"messages"`
+	Tools        jsontext.Value `json:"tools"`
+	ToolChoice   jsontext.Value `json:"tool_choice"`
+	MaxTokens    *int           `json:"max_tokens"`
+	OutputTokens *int           `json:"output_tokens"`
 }
 
 // readJSONL reads one's own requests, one JSON object a line: a prompt, which
-// is a chat's one user turn, or messages.
+// is a chat's one user turn, or messages, and the tools that go with them.
 func readJSONL(r io.Reader, in *intake) error {
 	lineOf := map[string]int{} // by id
 	return eachLine(r, func(n int, text []byte) {
 		var l ownRequest
-		if err := json.Unmarshal(text, &l, json.RejectUnknownMembers(true)); err != nil {
-			in.faults.add(n, fmt.Sprintf("it is no request: %s; its members are id, prompt or messages, max_tokens or output_tokens", err))
+		if err := jsonv2.Unmarshal(text, &l, jsonv2.RejectUnknownMembers(true)); err != nil {
+			in.faults.add(n, fmt.Sprintf("it is no request: %s; its members are id, prompt or messages, tools, tool_choice, max_tokens or output_tokens", err))
 			return
 		}
 		e, why := l.entry(n)
@@ -62,6 +66,8 @@ func (l ownRequest) entry(n int) (e Entry, why []string) {
 	default:
 		why = append(why, checkMessages(l.Messages)...)
 	}
+	why = append(why, l.checkTools()...)
+	e.Tools, e.ToolChoice = json.RawMessage(l.Tools), json.RawMessage(l.ToolChoice)
 	for _, t := range []struct {
 		name string
 		said *int
@@ -78,6 +84,27 @@ func (l ownRequest) entry(n int) (e Entry, why []string) {
 		why = append(why, "it has both max_tokens, the most, and output_tokens, the exact number: give one of them")
 	}
 	return e, why
+}
+
+// checkTools says what is wrong with the tools. What a tool is, the server says.
+func (l ownRequest) checkTools() (why []string) {
+	if l.Tools != nil {
+		var tools []map[string]any
+		if err := jsonv2.Unmarshal(l.Tools, &tools); err != nil || len(tools) == 0 {
+			why = append(why, "tools is no list of objects: write one at least, or leave it out")
+		}
+	}
+	if l.ToolChoice != nil {
+		switch l.ToolChoice.Kind() {
+		case '"', '{':
+		default:
+			why = append(why, "tool_choice is neither a word nor an object: write one, such as auto")
+		}
+		if l.Tools == nil {
+			why = append(why, "it has a tool_choice and no tools: leave it out, or give them")
+		}
+	}
+	return why
 }
 
 var roles = []string{"system", "developer", "user", "assistant"}

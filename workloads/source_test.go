@@ -50,6 +50,16 @@ func TestAnAzureTraceIsReadAtItsTimes(t *testing.T) {
 	g.Expect(d.LeftOut).To(Equal(map[string]int{"no output tokens": 1, "before the window": 1, "after the window": 1}))
 }
 
+func TestToolsAreTakenAsTheyAre(t *testing.T) {
+	g := NewWithT(t)
+	entries, _, err := workloads.Read(strings.NewReader(`{"prompt": "a", "tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": {"type":"function"}}`+"\n"+
+		`{"prompt": "b", "tools": [{}], "tool_choice": "auto"}`+"\n"+`{"prompt": "c"}`), workloads.Source{Kind: "jsonl", License: "none"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([]string{string(entries[0].Tools), string(entries[0].ToolChoice)}).To(Equal([]string{`[{"type": "function", "function": {"name": "f"}}]`, `{"type":"function"}`}))
+	g.Expect(string(entries[1].ToolChoice)).To(Equal(`"auto"`))
+	g.Expect(entries[2].Tools).To(BeNil())
+}
+
 func TestBlocksOfAMooncakeTraceAreItsSharedPrefixes(t *testing.T) {
 	g := NewWithT(t)
 	entries, _ := load(t, "mooncake.jsonl", workloads.Source{Kind: "mooncake"})
@@ -88,6 +98,7 @@ func TestEveryFaultyPlaceIsNamed(t *testing.T) {
 	}{
 		"jsonl":             {"jsonl", "{\"prompt\":\"\",\"max_tokens\":0}\n{\"prompt\":\"a\",\"max_token\":3}\n{}\n", []string{"line 1: its prompt is empty; max_tokens is 0", "line 2: ", "line 3: it has neither"}},
 		"jsonl, same id":    {"jsonl", "{\"prompt\":\"a\",\"id\":\"x\"}\n{\"prompt\":\"b\",\"id\":\"x\"}\n", []string{"line 2: the id \"x\" is line 1's"}},
+		"jsonl, tools":      {"jsonl", `{"prompt":"a","tools":[]}` + "\n" + `{"prompt":"a","tools":["x"],"tool_choice":3}` + "\n" + `{"prompt":"a","tool_choice":"auto"}`, []string{"line 1: tools is no list of objects", "line 2: tools is no list of objects", "tool_choice is neither a word nor an object", "line 3: it has a tool_choice and no tools"}},
 		"jsonl, last":       {"jsonl", `{"messages":[{"role":"assistant","content":"a"}]}`, []string{"its last message is the assistant's"}},
 		"azure, order":      {"azure", azure + "2023-11-16 18:00:01.0,1,1\n2023-11-16 18:00:00.0,1,1\n2023-11-16 18:00:02.0,-1,x\n", []string{"line 3: it is 1s earlier", "line 4: ContextTokens is -1", "GeneratedTokens is \"x\""}},
 		"azure, header":     {"azure", "a,b,c\n", []string{"line 1: the header is"}},

@@ -3,6 +3,7 @@ package client_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -800,4 +801,19 @@ func ExampleNewChatRequest() {
 	//  "stream":true,
 	//  "stream_options":{"include_usage":true},
 	//  "return_token_ids":true}
+}
+
+func TestToolsAreSentAsTheyAre(t *testing.T) {
+	g := NewWithT(t)
+	p := client.Params{Model: "m", Messages: []client.Message{{Role: "user", Content: "Hi"}}, MaxTokens: 8, TopP: 1}
+	without, err := client.NewChatRequest(p)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(without.Body)).NotTo(ContainSubstring("tool"))
+	p.Tools, p.ToolChoice = json.RawMessage(`[{"type": "function", "function": {"name": "f", "b": 1, "a": 1.0}}]`), json.RawMessage(`"auto"`)
+	with, err := client.NewChatRequest(p)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(with.Body)).To(ContainSubstring(`"tools":[{"type":"function","function":{"name":"f","b":1,"a":1.0}}],"tool_choice":"auto"`), "in their own order and spelling")
+	p.Messages, p.Prompt = nil, "Hi"
+	_, err = client.NewCompletionRequest(p)
+	g.Expect(err).To(MatchError(ContainSubstring("a plain completion has no tools")))
 }

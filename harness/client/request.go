@@ -25,6 +25,8 @@ type Message struct {
 type Params struct {
 	Model    string
 	Messages []Message // of a chat
+	// Tools and ToolChoice are a chat's, sent as they are; nil: none.
+	Tools, ToolChoice json.RawMessage
 	// Prompt is a plain completion's: it goes to the model as it is, without the
 	// chat template.
 	Prompt      string
@@ -57,17 +59,19 @@ func (r Request) SHA256() string {
 }
 
 type requestBody struct {
-	Model             string    `json:"model"`
-	Messages          []Message `json:"messages,omitempty"`
-	Prompt            string    `json:"prompt,omitempty"`
-	MaxTokens         int       `json:"max_tokens"`
-	Temperature       float64   `json:"temperature"`
-	TopP              float64   `json:"top_p"`
-	RepetitionPenalty *float64  `json:"repetition_penalty,omitempty"`
-	Seed              *uint64   `json:"seed,omitempty"`
-	IgnoreEOS         bool      `json:"ignore_eos,omitempty"`
-	MinTokens         int       `json:"min_tokens,omitempty"`
-	Stream            bool      `json:"stream"`
+	Model             string          `json:"model"`
+	Messages          []Message       `json:"messages,omitempty"`
+	Prompt            string          `json:"prompt,omitempty"`
+	Tools             json.RawMessage `json:"tools,omitempty"`
+	ToolChoice        json.RawMessage `json:"tool_choice,omitempty"`
+	MaxTokens         int             `json:"max_tokens"`
+	Temperature       float64         `json:"temperature"`
+	TopP              float64         `json:"top_p"`
+	RepetitionPenalty *float64        `json:"repetition_penalty,omitempty"`
+	Seed              *uint64         `json:"seed,omitempty"`
+	IgnoreEOS         bool            `json:"ignore_eos,omitempty"`
+	MinTokens         int             `json:"min_tokens,omitempty"`
+	Stream            bool            `json:"stream"`
 	StreamOptions     struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -97,6 +101,9 @@ func NewCompletionRequest(p Params) (Request, error) {
 	if len(p.Messages) > 0 {
 		errs = append(errs, errors.New("a plain completion has a prompt and no messages: leave them out"))
 	}
+	if p.Tools != nil || p.ToolChoice != nil {
+		errs = append(errs, errors.New("a plain completion has no tools: leave them out"))
+	}
 	return newRequest(p, errs)
 }
 
@@ -112,7 +119,7 @@ func newRequest(p Params, errs []error) (Request, error) {
 		return Request{}, err
 	}
 	body := requestBody{
-		Model: p.Model, Messages: p.Messages, Prompt: p.Prompt, MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
+		Model: p.Model, Messages: p.Messages, Prompt: p.Prompt, Tools: p.Tools, ToolChoice: p.ToolChoice, MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP,
 		IgnoreEOS: p.Exact, Stream: true, ReturnTokenIDs: p.TokenIDs,
 	}
 	if p.RepetitionPenalty != 0 {

@@ -46,8 +46,9 @@ type Entry struct {
 	Segments     []Segment `json:"segments,omitempty"`
 	// Text is what was written for the segments.
 	Text string `json:"text,omitempty"`
-	// MessagesSHA256 is that of the messages' JSON, where a file has them: they
-	// are not copied out of it.
+	// MessagesSHA256 is that of the messages' JSON, or of a list of the messages,
+	// the tools and the choice among them, where a file has them: they are not
+	// copied out of it.
 	MessagesSHA256 string `json:"messages_sha256,omitempty"`
 }
 

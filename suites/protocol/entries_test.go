@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"assay/harness/client"
 	"assay/harness/engine"
 	"assay/harness/engine/emulated"
 	"assay/harness/engine/emulated/scheduler"
@@ -183,14 +184,24 @@ var _ = Describe("a source", Label("protocol"), func() {
 
 	It("is a file, whose messages are sent as they are and not copied", func(ctx SpecContext) {
 		path, sum := file("own.jsonl", `{"id": "greeting", "prompt": "Say hello.", "max_tokens": 3}
-{"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Count to three."}]}
+{"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Count to three."}], "tools": [{"type": "function"}], "tool_choice": "auto"}
 {"prompt": "More than is asked"}
 `)
 		p := sourced("source: {kind: jsonl, file: "+path+", sha256: "+sum+", license: MIT}, max_tokens: 7, lane: natural", "tiers: [4]", "tiers: [2]")
 		b, dir := bundled(ctx, p)
 		Expect(b.Summary).To(KeepTheProtocol())
 		Expect(b.Summary.Inputs).To(BeNil())
+		lines, _, err := workloads.Load(path, workloads.Source{Kind: "jsonl", License: "MIT"})
+		Expect(err).NotTo(HaveOccurred())
 		for _, r := range b.Run.Requests {
+			e := lines[r.Ordinal-1]
+			sent := client.Params{Model: "emulated", MaxTokens: []int{3, 7}[r.Ordinal-1], TopP: 1, RepetitionPenalty: 1, TokenIDs: true, Tools: e.Tools, ToolChoice: e.ToolChoice}
+			for _, m := range e.Messages {
+				sent.Messages = append(sent.Messages, client.Message(m))
+			}
+			body, err := client.NewChatRequest(sent)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(r.InputSHA256).To(Equal(body.SHA256()), "messages and tools are sent as they are")
 			Expect(r.PromptID).To(Equal([]string{"greeting", "jsonl/2"}[r.Ordinal-1]))
 			Expect(*r.OutputTokens).To(BeNumerically("<=", []int{3, 7}[r.Ordinal-1]))
 		}
@@ -232,7 +243,7 @@ var _ = Describe("a source", Label("protocol"), func() {
 `)
 		workload := "source: {kind: jsonl, file: " + path + ", sha256: " + sum + ", license: MIT}, max_tokens: 7, lane: natural"
 		Expect(begin(sourced(workload + ", api: completions"))).To(MatchError(And(
-			ContainSubstring("exact has output_tokens, an exact number, and the natural lane forces none"), ContainSubstring("jsonl/2 is a chat, and the plan's api, completions, takes one prompt"),
+			ContainSubstring("exact has output_tokens, an exact number, and the natural lane forces none"), ContainSubstring("jsonl/2 is a chat, or has tools, and the plan's api, completions, takes one prompt"),
 		)))
 		Expect(begin(sourced(strings.Replace(workload, sum, strings.Repeat("f", 64), 1)))).To(MatchError(ContainSubstring("is another file than the plan's: its SHA-256 is " + sum)))
 		Expect(begin(sourced(strings.Replace(workload, path, "nowhere.jsonl", 1)))).To(MatchError(ContainSubstring("can't be read")))

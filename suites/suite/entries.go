@@ -44,6 +44,7 @@ func (e *entries) texts() []string {
 func (e *entries) ask(ordinal int, p *client.Params) {
 	one := e.at(ordinal)
 	p.MaxTokens = max(one.Output, one.MaxTokens)
+	p.Tools, p.ToolChoice = one.Tools, one.ToolChoice
 	for _, m := range one.Messages {
 		p.Messages = append(p.Messages, client.Message(m))
 	}

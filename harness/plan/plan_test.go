@@ -313,7 +313,7 @@ func TestPairsAreCounterbalancedFromTheSeed(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	files, _ := filepath.Glob("../../suites/*/plans/*.yaml")
 	f.Add([]byte(two))
-	for _, file := range append(files, "testdata/mistakes.yaml", "testdata/everything.yaml") {
+	for _, file := range append(files, "testdata/mistakes.yaml", "testdata/everything.yaml", "testdata/sources.yaml", "../../suites/concurrency/plans/named/prefix-emulated.yaml") {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)

@@ -136,7 +136,7 @@ func (l *loading) file() []workloads.Entry {
 	if !ok {
 		return nil
 	}
-	source := workloads.Source{Kind: s.Kind, License: s.License, Speed: s.Speed, Sample: s.Sample, Seed: l.plan.Seed}
+	source := workloads.Source{Kind: s.Kind, License: s.License, Sample: s.Sample, Seed: l.plan.Seed}
 	if w := s.Window; w != nil {
 		source.Window = workloads.Window{From: w.From.D(), To: w.To.D()}
 	}

@@ -83,6 +83,11 @@ func (d *document) arrivals(p *Plan) {
 	if a.Beyond != "" && a.InFlight == 0 {
 		d.odd("arrivals.beyond", "there is no limit to go beyond: write in_flight too, or leave it out")
 	}
+	sound := len(d.mistakes.List) == before && !d.bad["arrivals"]
+	for path := range d.bad {
+		sound = sound && !strings.HasPrefix(path, "arrivals.")
+	}
+	searched := len(d.mistakes.List)
 	if p.Search != nil {
 		d.search(p)
 	} else {
@@ -92,10 +97,9 @@ func (d *document) arrivals(p *Plan) {
 			}
 		}
 	}
-	if len(d.mistakes.List) > before || len(d.mistakes.List) > 0 && d.bad["arrivals"] {
-		return // what follows draws the arrivals, which takes a plan that makes sense
+	if sound { // what follows draws the arrivals
+		d.drawn(p, len(d.mistakes.List) == searched && !d.bad["search"])
 	}
-	d.drawn(p)
 }
 
 // search checks what is looked for.
@@ -133,8 +137,9 @@ func (d *document) search(p *Plan) {
 	}
 }
 
-// drawn draws the plan's arrivals once, to say what can't be.
-func (d *document) drawn(p *Plan) {
+// drawn draws the plan's arrivals once, to say what can't be. searches says that
+// there is nothing wrong with its search.
+func (d *document) drawn(p *Plan, searches bool) {
 	a := p.Arrivals
 	rates := a.Rates
 	if !a.Swept() {
@@ -170,7 +175,7 @@ func (d *document) drawn(p *Plan) {
 	for _, r := range rates {
 		worst += float64(p.OpenTime(float64(r)))
 	}
-	if p.Search != nil {
+	if p.Search != nil && searches && p.Search.From > 0 {
 		worst += float64(p.Capacity(1).MostProbes()) * float64(p.OpenTime(float64(p.Search.From)))
 	}
 	worst = 2 * float64(p.Sweep.Lifecycles) * (worst + float64(t.Ready) + float64(t.Stop) + float64(p.Sweep.Warmup)*float64(t.Connect+t.Request))

@@ -52,7 +52,6 @@ func (p *Plan) fill() {
 			p.Workload.API = "" // the hashes of plans from before the key stay what they are
 		}
 	}
-	p.fillSource()
 	if !p.Sweep.Settle.None && !p.Sweep.Settle.written {
 		p.Sweep.Settle.Idle = Duration(5 * time.Minute)
 	}

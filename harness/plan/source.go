@@ -24,9 +24,9 @@ type Source struct {
 	Output   *Lengths `yaml:"output,omitempty"`
 
 	DataFile `yaml:",inline"`
-	// Window and Speed are a trace's; nil and 0 where there are no times.
+	// Window is the part of a trace's own time that is taken; nil: all, or there
+	// are no times. When its requests come is for an arrival plan to say.
 	Window *Window `yaml:"window,omitempty"`
-	Speed  float64 `yaml:"speed,omitempty"`
 	Sample int     `yaml:"sample,omitempty"` // entries drawn from a file; 0: all of them
 }
 
@@ -80,7 +80,6 @@ type sourceKind struct {
 	needs, may []string
 	// lengths: each of its entries has its own number of output tokens.
 	lengths bool
-	timed   bool
 }
 
 var fileKeys = []string{"file", "sha256", "license"}
@@ -89,8 +88,8 @@ var sourceKinds = []sourceKind{
 	{name: "independent", needs: []string{"input", "output"}, lengths: true},
 	{name: "prefix", needs: []string{"families", "prefix", "suffix", "output"}, lengths: true},
 	{name: "jsonl", needs: fileKeys, may: []string{"sample"}},
-	{name: "azure", needs: fileKeys, may: []string{"window", "speed", "sample"}, lengths: true, timed: true},
-	{name: "mooncake", needs: fileKeys, may: []string{"window", "speed", "sample"}, lengths: true, timed: true},
+	{name: "azure", needs: fileKeys, may: []string{"window", "sample"}, lengths: true},
+	{name: "mooncake", needs: fileKeys, may: []string{"window", "sample"}, lengths: true},
 	{name: "sharegpt", needs: fileKeys, may: []string{"sample"}},
 }
 
@@ -151,13 +150,6 @@ func (p *Plan) LargestWave() int {
 	return most
 }
 
-// fillSource writes a source's defaults: the requests of a wave have no times.
-func (p *Plan) fillSource() {
-	if s := p.Workload.Source; s != nil && s.kind().timed && p.Experiment != Concurrency {
-		set(&s.Speed, 1)
-	}
-}
-
 // source puts what the variables stand for into a copy of the source.
 func (e *expansion) source(s *Source) *Source {
 	if s == nil {
@@ -211,9 +203,6 @@ func (d *document) source(p *Plan) {
 	}
 	if k.name == "sharegpt" && p.Workload.API == Completions {
 		d.odd("workload.api", "completions takes one prompt, and a request of sharegpt is the messages of a chat: write chat")
-	}
-	if p.Experiment == Concurrency && k.timed && d.has(at+".speed") {
-		d.odd(at+".speed", "the requests of a wave are released together, and have no times to divide: leave it out")
 	}
 	if w := s.Window; w != nil {
 		d.span(at+".window.from", w.From, 0)
@@ -311,9 +300,6 @@ func (s Source) String() string {
 			to = w.To.String()
 		}
 		parts = append(parts, fmt.Sprintf("from %s to %s", w.From, to))
-	}
-	if s.Speed != 0 && s.Speed != 1 {
-		parts = append(parts, fmt.Sprintf("%g times as fast", s.Speed))
 	}
 	if s.Sample > 0 {
 		parts = append(parts, fmt.Sprintf("a sample of %d", s.Sample))

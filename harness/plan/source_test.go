@@ -87,10 +87,8 @@ func TestOneSlipInASourceIsOneMessage(t *testing.T) {
 		{trace, "license", "licence", "", "workload.source.licence: unknown key; did you mean license?"},
 		{trace, "to: 2m", "to: 1m", "", "workload.source.window.to: 1m0s is not after from, 1m0s"},
 		{trace, "from: 1m", "from: -1m", "", "workload.source.window.from: -1m0s is negative"},
-		{trace, "license: MIT", "license: MIT, speed: 2", "", "workload.source.speed: the requests of a wave are released together"},
-		{trace, "license: MIT", "license: MIT, speed: 0", "", "workload.source.speed: 0 is too small"},
+		{trace, "license: MIT", "license: MIT, speed: 2", "", "workload.source.speed: unknown key"},
 		{trace, "license: MIT", `license: "${LICENSE}"`, "", "belong to a machine"},
-		{own, "license: MIT", "license: MIT, speed: 2", ", max_tokens: 9", "workload.source.speed: a source of the kind jsonl has none"},
 		{own, "", "", "", "workload.max_tokens: missing: write how many tokens a request may get whose line doesn't say"},
 		{"kind: sharegpt, file: t.json, sha256: DIGEST, license: MIT", "", "", ", max_tokens: 9, api: completions", "workload.api: completions takes one prompt"},
 	} {

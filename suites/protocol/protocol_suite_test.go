@@ -235,21 +235,24 @@ var _ = Describe("the protocol", Label("protocol"), func() {
 	})
 
 	Context("a server that goes on with requests whose clients have left", func() {
-		// One request takes less than clients wait on the serial server, and four
-		// take longer: some seconds of emulated work are left for nobody. The
-		// time scale leaves tenths of a second of them, which a busy machine
-		// does not blur.
+		// One request takes less than half of what clients wait on the serial
+		// server, and all of a wave ten times as long: some seventy seconds of
+		// emulated work are left for nobody. The time scale leaves more than three
+		// of them, and a machine may be late with its first look by nearly as much:
+		// the server's clock goes on meanwhile, and what it did before it was
+		// looked at, it was not seen to do.
 		slow := func(p *plan.Plan) {
 			p.TimeScale = 20
 			p.Arms[0].OnDisconnect = plan.Finish
+			p.Sweep.Tiers = []int{32}
 			p.Workload.MaxTokens = 64
-			p.Timeouts.Request = plan.Duration(4 * time.Second)
+			p.Timeouts.Request = plan.Duration(8 * time.Second)
 		}
 		// firstTTFT is the shortest of a wave, in emulated seconds: that of the
 		// request which the server took first.
 		firstTTFT := func(b reports.Bundle, repeat int) float64 {
 			first := math.Inf(1)
-			for _, r := range b.Run.At("serial", 4).OK().Attempts {
+			for _, r := range b.Run.At("serial", 32).OK().Attempts {
 				if r.Repeat == repeat {
 					first = min(first, float64(*r.FirstTokenAt-*r.SentAt)/1e9*b.Plan.TimeScale)
 				}
@@ -259,7 +262,7 @@ var _ = Describe("the protocol", Label("protocol"), func() {
 
 		It("does not make the next wave pay for the last", func(ctx SpecContext) {
 			b := run(ctx, slow)
-			Expect(b.Run.At("serial", 4).Failed().Attempts).NotTo(BeEmpty())
+			Expect(b.Run.At("serial", 32).Failed().Attempts).NotTo(BeEmpty())
 			Expect(b.Summary).To(KeepTheProtocol())
 			wave := b.Run.Waves[1]
 			Expect(*wave.CarryOver).To(BeFalse())
@@ -282,8 +285,6 @@ var _ = Describe("the protocol", Label("protocol"), func() {
 			b := run(ctx, func(p *plan.Plan) {
 				slow(p)
 				p.Arms[0].OnDisconnect = plan.Cancel
-				p.Workload.MaxTokens = 128
-				p.Timeouts.Request = plan.Duration(5 * time.Second)
 				p.Arms[0].Engine.Emulated.Faults = []plan.Fault{{Kind: plan.FaultIgnoreDisconnect}}
 			})
 			Expect(b.Summary).NotTo(KeepTheProtocol())

@@ -30,6 +30,9 @@ func Markdown(b Bundle) string {
 	if b.Plan.Experiment == plan.Concurrency {
 		fmt.Fprintf(&out, "![Token goodput against clients](%s)\n\n", goodputFile)
 	}
+	if b.Plan.Arrivals != nil {
+		fmt.Fprintf(&out, "![TTFT from the scheduled moment against the rate](%s)\n\n", ttftFile)
+	}
 	for _, l := range b.Summary.Lanes {
 		fmt.Fprintf(&out, "![D(n), %s lane](%s)\n\n", l.Lane, curveFile(l.Lane))
 	}

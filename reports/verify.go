@@ -545,6 +545,9 @@ func (v *verification) strangers(p *plan.Plan, run record.Run) error {
 	if p.Experiment == plan.Concurrency {
 		known = append(known, goodputFile)
 	}
+	if p.Arrivals != nil {
+		known = append(known, ttftFile)
+	}
 	known = append(known, entriesFiles(p)...)
 	if p.Pairing != nil && p.Pairing.Fitted() {
 		known = append(known, fmt.Sprintf("%s/00-%s.log", record.LogsDir, p.WithRole(plan.Baseline).Name))

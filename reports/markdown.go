@@ -269,13 +269,18 @@ func cold(b Bundle) string {
 
 // compiled says what is known of the compile caches.
 func compiled(p *plan.Plan) string {
+	containers := 0
 	for _, a := range p.Arms {
 		if a.Engine.Container == nil {
 			continue
 		}
+		containers++
 		if target := a.Engine.Container.Writable(); target != "" {
 			return fmt.Sprintf("%s may write to what is mounted at %s, which outlives its container: compile caches there are kept from one start to the next", a.Name, target)
 		}
+	}
+	if containers < len(p.Arms) {
+		return "what was compiled before, and kept, is not known"
 	}
 	return "compile caches live inside the container and are fresh"
 }
@@ -380,8 +385,11 @@ func claimGroups(b Bundle) []string {
 			groups = append(groups, at[key])
 		}
 		tier := fmt.Sprint(c.Tier)
-		if c.Rate > 0 {
+		switch {
+		case c.Rate > 0:
 			tier = plan.Rate(c.Rate).String()
+		case b.Plan.Arrivals != nil:
+			tier = "changing"
 		}
 		at[key].tiers = append(at[key].tiers, tier)
 	}

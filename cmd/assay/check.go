@@ -111,8 +111,11 @@ func printSchedule(out io.Writer, p *plan.Plan, frozen plan.Frozen) {
 	worst(row, p, s)
 	switch {
 	case p.Arrivals != nil:
-		row("gates", "client lag p99 %s, coalesced %s, schedule delay p99 %s, carry-over %s",
-			p.Gates.ClientLag, p.Gates.Coalesced, *p.Gates.ScheduleDelay, p.Gates.CarryOver)
+		delay := p.Gates.ScheduleDelay.String()
+		if p.Arrivals.Beyond == plan.Hold {
+			delay = "not checked, since what is held back is in it"
+		}
+		row("gates", "client lag p99 %s, coalesced %s, schedule delay p99 %s, carry-over %s", p.Gates.ClientLag, p.Gates.Coalesced, delay, p.Gates.CarryOver)
 	case p.Pairing != nil:
 		row("gates", "client lag p99 %s, coalesced %s, identity %s, correctness %s; a pair with a failure: %s",
 			p.Gates.ClientLag, p.Gates.Coalesced, p.Gates.Identity, p.Gates.Correctness, p.Pairing.Failure)

@@ -12,6 +12,9 @@ func arrivalRows(row func(string, string, ...any), p *plan.Plan, s plan.Schedule
 		return
 	}
 	row("arrivals", "%s, %s of warm-up, measured for %s and %s at least, drained for %s at most", a.Process, a.Warmup, a.Measure, count(a.MinRequests, "request"), a.Drain)
+	if a.InFlight > 0 {
+		row("in flight", "at most %d; beyond it: %s", a.InFlight, a.Beyond)
+	}
 	for _, l := range s.Lifecycles {
 		if l.Position != 1 {
 			continue // the other arm of the pair has the same

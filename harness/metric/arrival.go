@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"assay/harness/arrival"
 	"assay/harness/capacity"
@@ -61,6 +62,11 @@ type Growth struct {
 	PValue    *float64 `json:"p_value"`
 	Unstable  bool     `json:"unstable"`
 	Reason    string   `json:"reason,omitempty"` // why it was not tested
+	// Left is how many measured attempts left without having been served: by their
+	// timeout, by a limit on requests in flight that drops, or by the drain's. They
+	// keep a backlog from growing, so that where there are any, one that did not
+	// grow shows nothing.
+	Left int `json:"left"`
 }
 
 // growthConfidence is that of the test of a growing backlog: at each of a
@@ -454,6 +460,28 @@ func Delays(attempts []record.Request) []float64 {
 	return out
 }
 
+// OwnDelays are how late this side was with those attempts that were sent, in
+// measured ns: their schedule delay without what their connection took longer to
+// open than the plan has it opened ahead, which is the server's doing.
+func OwnDelays(attempts []record.Request, ahead time.Duration) []float64 {
+	var out []float64
+	for _, r := range attempts {
+		v, reason := ScheduleDelay(r)
+		if reason != "" {
+			continue
+		}
+		opening := int64(0)
+		if r.Dial != nil {
+			opening = *r.Dial
+		}
+		if r.TLS != nil {
+			opening += *r.TLS
+		}
+		out = append(out, float64(max(0, v-max(0, opening-int64(ahead)))))
+	}
+	return out
+}
+
 // attainment is the share of attempts that kept every limit on a single one. An
 // ok attempt that has not what a limit is of has not broken it.
 func (s *summarizer) attainment(p record.Population) Value {
@@ -526,8 +554,14 @@ func (s *summarizer) flows(p record.Population, waves []record.Wave, out *OpenAr
 		low, high := round(slices.Min(goodputs)), round(slices.Max(goodputs))
 		out.Goodput = Spread{Median: s.value(Median(goodputs), "tok/s", len(goodputs), population), Min: &low, Max: &high}
 	}
+	left := 0
+	for _, r := range p.Attempts {
+		if r.Outcome == record.Timeout || r.Dropped() || r.Drained() {
+			left++
+		}
+	}
 	g := capacity.Grows(path, growthConfidence)
-	out.Growth = Growth{PerSecond: s.value(float64(path[len(path)-1])/seconds, "rps", len(path)-1, population), Unstable: g.Unstable, Reason: g.Reason}
+	out.Growth = Growth{PerSecond: s.value(float64(path[len(path)-1])/seconds, "rps", len(path)-1, population), Unstable: g.Unstable, Reason: g.Reason, Left: left}
 	if g.P != nil {
 		p := round(*g.P)
 		out.Growth.PValue = &p

@@ -264,7 +264,13 @@ func (s *summarizer) client(w record.Wave, p record.Population, out *Wave) {
 		if delays := Delays(p.Attempts); len(delays) > 0 {
 			delay = measured(Percentile(delays, 99)/1e9, "s", len(delays), population)
 		}
-		out.ScheduleDelay = &delay
+		own := null("s", population, "nothing was sent")
+		if a := s.plan.Arrivals; a != nil {
+			if delays := OwnDelays(p.Attempts, a.DialAhead.D()); len(delays) > 0 {
+				own = measured(Percentile(delays, 99)/1e9, "s", len(delays), population)
+			}
+		}
+		out.ScheduleDelay, out.OwnDelay = &delay, &own
 	} else if p.Wave != nil && p.Wave.Requests > 0 {
 		out.ReleaseLag.Reason = "the requests of a sequence are not released together"
 	} else if lag, sent := ReleaseLag(p.Attempts); sent > 0 {
@@ -372,11 +378,14 @@ func (s *summarizer) gates(w record.Wave, p record.Population, out Wave) Validit
 	if lag := out.ReleaseLag.Value; lag != nil && *lag > gates.ReleaseLag.D().Seconds() {
 		against("client_saturated: release_lag: the last request was sent %.3f ms after the first, the plan allows %s", *lag*1e3, gates.ReleaseLag)
 	}
-	if d := out.ScheduleDelay; d != nil && d.Value != nil {
+	if d := out.OwnDelay; d != nil && d.Value != nil {
+		if whole := *out.ScheduleDelay.Value; whole > 2**d.Value && whole > 0.001 && s.plan.Arrivals.InFlight == 0 {
+			note("the p99 of schedule_delay is %.3f ms, and %.3f ms without what connections took to open: the server was slow to accept them", whole*1e3, *d.Value*1e3)
+		}
 		switch limit := s.plan.Gates.ScheduleDelay; {
 		case limit == nil: // told as a wave that the schedule does not have
-		case s.plan.Arrivals.InFlight > 0:
-			note("schedule_delay was not checked: the limit of %d requests in flight is part of it; its p99 is %.3f ms", s.plan.Arrivals.InFlight, *d.Value*1e3)
+		case s.plan.Arrivals.Beyond == plan.Hold:
+			note("schedule_delay was not checked: what the limit of %d requests in flight held back is part of it; its p99 is %.3f ms", s.plan.Arrivals.InFlight, *d.Value*1e3)
 		case *d.Value > limit.D().Seconds():
 			against("client_saturated: schedule_delay: its p99 is %.3f ms, the plan allows %s: requests were not sent when they were due; run it again with nothing else on this machine, or at lower rates", *d.Value*1e3, *limit)
 		}

@@ -69,6 +69,8 @@ type Wave struct {
 	// ScheduleDelay is the p99 of an open loop's, over the attempts that were
 	// sent, in measured time; nil in others.
 	ScheduleDelay *Value `json:"schedule_delay_p99,omitempty"`
+	// OwnDelay is likewise, by [OwnDelays]: the part that is this side's.
+	OwnDelay *Value `json:"own_delay_p99,omitempty"`
 	// Watched is what was seen beside the load; nil where the plan looks at
 	// nothing.
 	Watched *Watched `json:"watched,omitempty"`

@@ -80,7 +80,19 @@ func (d *document) arrivals(p *Plan) {
 			d.odd(at, "%s brings nothing: write a rate such as 0.5rps", r)
 		}
 	}
-	if a.Beyond != "" && a.InFlight == 0 {
+	last := Duration(0)
+	for i, o := range a.Offsets {
+		at := fmt.Sprintf("arrivals.offsets[%d]", i)
+		switch {
+		case o < 0:
+			d.odd(at, "%s is before the trace's beginning: offsets count from there", o)
+		case o < last:
+			d.odd(at, "%s comes after %s: offsets count from the trace's beginning and never fall", o, last)
+		default:
+			last = o
+		}
+	}
+	if _, limited := d.at["arrivals.in_flight"]; a.Beyond != "" && !limited {
 		d.odd("arrivals.beyond", "there is no limit to go beyond: write in_flight too, or leave it out")
 	}
 	sound := len(d.mistakes.List) == before && !d.bad["arrivals"]
@@ -130,6 +142,11 @@ func (d *document) search(p *Plan) {
 		d.odd("search.slo.failure_rate", "%s can be shown by no number of requests: write more than 0%% and less than 100%%, such as 1%%", f)
 		return
 	}
+	for _, o := range s.SLO.Objectives() {
+		if o.Of == "tpot" && p.Workload.MaxTokens == 1 {
+			d.odd("search.slo."+o.Name, "with max_tokens: 1 no answer has a TPOT, which takes two tokens: ask for more, or leave it out")
+		}
+	}
 	least := max(p.Arrivals.MinRequests, int(math.Floor(float64(s.From)*p.Arrivals.Measure.D().Seconds())))
 	if needed := p.Capacity(1).FewestAttempts(); least < needed {
 		d.odd("arrivals.min_requests", "%d measured requests, which is what a probe at %s has, can't show the SLO at %s even if all keep it: it takes %d; write min_requests: %d or more, or a longer measure",
@@ -156,11 +173,15 @@ func (d *document) drawn(p *Plan, searches bool) {
 		return
 	}
 	for i, r := range rates {
-		if _, err := a.declared(float64(r), 1); err != nil {
-			at := "arrivals"
-			if a.Swept() {
-				at = fmt.Sprintf("arrivals.rates[%d]", i)
-			}
+		at := "arrivals"
+		if a.Swept() {
+			at = fmt.Sprintf("arrivals.rates[%d]", i)
+		}
+		s, err := a.declared(float64(r), p.derived("curve", 1, i))
+		if n := len(s.Offsets); err == nil && (n == 0 || !s.Measured(n-1)) {
+			d.odd(at, "no request comes in the measurement: measure longer, or ask for min_requests")
+		}
+		if err != nil {
 			for _, one := range flattened(err) {
 				d.odd(at, "%s", strings.TrimPrefix(one.Error(), "arrivals: "))
 			}

@@ -80,6 +80,7 @@ type sourceKind struct {
 	needs, may []string
 	// lengths: each of its entries has its own number of output tokens.
 	lengths bool
+	timed   bool // and its own moment
 }
 
 var fileKeys = []string{"file", "sha256", "license"}
@@ -88,8 +89,8 @@ var sourceKinds = []sourceKind{
 	{name: "independent", needs: []string{"input", "output"}, lengths: true},
 	{name: "prefix", needs: []string{"families", "prefix", "suffix", "output"}, lengths: true},
 	{name: "jsonl", needs: fileKeys, may: []string{"sample"}},
-	{name: "azure", needs: fileKeys, may: []string{"window", "sample"}, lengths: true},
-	{name: "mooncake", needs: fileKeys, may: []string{"window", "sample"}, lengths: true},
+	{name: "azure", needs: fileKeys, may: []string{"window", "sample"}, lengths: true, timed: true},
+	{name: "mooncake", needs: fileKeys, may: []string{"window", "sample"}, lengths: true, timed: true},
 	{name: "sharegpt", needs: fileKeys, may: []string{"sample"}},
 }
 
@@ -137,6 +138,10 @@ func (s *Source) files() []*DataFile {
 	}
 	return out
 }
+
+// Timed says whether the source's requests have moments of their own; nil is no
+// source.
+func (s *Source) Timed() bool { return s != nil && s.kind().timed }
 
 // LargestWave is the most requests that any wave of the schedule has: each wave
 // asks the workload's entries from the first on.

@@ -74,7 +74,7 @@ var _ = Describe("an open loop", Label("protocol", "search"), func() {
 		Expect(*r.Candidate.EffectiveTTFT99.Value).To(BeNumerically(">", 1))
 		Expect(*r.Candidate.TTFTAll99.Value).To(BeNumerically("<", *r.Candidate.EffectiveTTFT99.Value/2))
 		Expect(*r.Baseline.EffectiveTTFT99.Value).To(BeNumerically("<", *r.Candidate.EffectiveTTFT99.Value/2), "without the stall")
-		Expect(b.Summary.Validity.Notes).To(ContainElement(ContainSubstring("schedule_delay was not checked: the limit of 1 requests in flight is part of it")))
+		Expect(b.Summary.Validity.Notes).To(ContainElement(ContainSubstring("schedule_delay was not checked: what the limit of 1 requests in flight held back is part of it")))
 	})
 
 	It("has a queue's textbook waiting time in real time, within its own interval", func(ctx SpecContext) {

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"assay/harness/client"
@@ -60,6 +61,9 @@ func (r *Run) loadEntries(expanded *plan.Plan) error {
 	if err != nil {
 		return err
 	}
+	if err := sameMoments(r.Plan, loaded); err != nil {
+		return err
+	}
 	r.asks.entries = &entries{sets: sets}
 	for _, e := range loaded {
 		one := entry{Entry: e}
@@ -67,6 +71,20 @@ func (r *Run) loadEntries(expanded *plan.Plan) error {
 			one.text = strings.TrimPrefix(one.text+"\n"+m.Content, "\n")
 		}
 		r.asks.entries.of = append(r.asks.entries.of, one)
+	}
+	return nil
+}
+
+// sameMoments checks that a trace's requests come when the plan has them come:
+// the n-th offset of the arrivals is that of the n-th entry.
+func sameMoments(p *plan.Plan, loaded []workloads.Entry) error {
+	if p.Arrivals == nil || p.Arrivals.Process != "trace" || !p.Workload.Source.Timed() {
+		return nil
+	}
+	for i, o := range p.Arrivals.Offsets {
+		if i < len(loaded) && loaded[i].Offset != o.D() {
+			return fmt.Errorf("arrivals.offsets[%d] is %s, and the entry that is asked then, %s, came at %s: write both from the same file, window, sample and seed", i, o, loaded[i].ID, loaded[i].Offset)
+		}
 	}
 	return nil
 }

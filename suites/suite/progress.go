@@ -18,8 +18,8 @@ import (
 
 // progress is the live line: what runs, how many of its attempts have ended,
 // how many of those failed, and the time since the run began. Where the
-// output is no terminal it says each lifecycle once and nothing else, so that
-// a CI's log stays short.
+// output is no terminal it says each lifecycle and each open loop once and
+// nothing else, so that a CI's log stays short.
 type progress struct {
 	out      io.Writer
 	live     bool
@@ -66,6 +66,13 @@ func (p *progress) lifecycle(text string) {
 		return
 	}
 	p.open(text, 0)
+}
+
+// step says what a lifecycle has come to where there is no live line to say it.
+func (p *progress) step(text string) {
+	if !p.live {
+		p.lifecycle(text)
+	}
 }
 
 // wave begins the line of a wave of n attempts.

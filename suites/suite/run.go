@@ -262,7 +262,9 @@ func (r *Run) Wave(ctx context.Context, place plan.Lifecycle, wave plan.Wave) (r
 	}
 	c.waves++
 	burst.Executed, burst.OnOutcome = c.waves, r.progress.ended
-	r.progress.wave(r.Place(place)+": "+r.describe(wave), len(burst.Items))
+	if r.progress.wave(r.Place(place)+": "+r.describe(wave), len(burst.Items)); wave.Open() {
+		r.progress.step(r.Place(place) + ": " + r.describe(wave)) // which may take minutes
+	}
 	before := c.cut(0, pages{}) // written later: nothing is, before a sequence's first request
 	kept, requests, around := r.release(ctx, burst, arrivals)
 	r.asks.evaluate(r.Plan, requests)

@@ -40,11 +40,11 @@ crossover-cpu: images model ## the same on real vLLM in containers, eager agains
 	$(GINKGO) --timeout 8h --label-filter cpu ./suites/crossover
 
 .PHONY: arrival
-arrival: ## the arrival experiment on emulated servers: under two minutes
+arrival: ## the arrival experiment on emulated servers: about two minutes
 	$(GINKGO) --timeout 15m --label-filter emulated ./suites/arrival
 
 .PHONY: arrival-cpu
-arrival-cpu: images model ## the same on real servers in containers: about twenty minutes
+arrival-cpu: images model ## the same on real servers in containers: about a quarter of an hour
 	$(GINKGO) --timeout 8h --label-filter cpu ./suites/arrival
 
 .PHONY: test

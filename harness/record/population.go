@@ -105,8 +105,11 @@ func (w Wave) Loop() string {
 
 // Rate names an open loop's rate as a sentence does; 0 is one that changes.
 func Rate(rps float64) string {
-	if rps == 0 {
+	switch rps {
+	case 0:
 		return "a changing rate"
+	case 1:
+		return "1 request a second"
 	}
 	return strconv.FormatFloat(rps, 'g', 4, 64) + " requests a second"
 }

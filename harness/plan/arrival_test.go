@@ -41,7 +41,6 @@ func TestMistakesOfAnArrivalPlanSayWhatWouldBeRight(t *testing.T) {
 		{"measure: 3m", "measure: 0s", "arrivals.measure: 0s leaves no time"},
 		{"measure: 3m, ", "", "arrivals.measure: missing: write a time with its unit"},
 		{"measure: 3m, drain: 2m, min_requests: 200", "measure: 1ms, drain: 2m, min_requests: 0", "arrivals.rates[0]: no request comes in the measurement"},
-		{"ttft_p95: 6s", "tpot_p95: 6s", "search.slo.tpot_p95: with max_tokens: 1 no answer has a TPOT"},
 		{"order: shuffled", "order: random", `arrivals.order: "random" is not known: write shuffled`},
 		{"order: shuffled", "order: shuffled, beyond: drop", "arrivals.beyond: there is no limit to go beyond: write in_flight too"},
 		{"measure: 3m, drain: 2m, min_requests: 200", "measure: 1m, drain: 2m, min_requests: 20", "arrivals.min_requests: 20 measured requests, which is what a probe at 0.25rps has, can't show the SLO at 90%"},
@@ -62,7 +61,9 @@ func TestMistakesOfAnArrivalPlanSayWhatWouldBeRight(t *testing.T) {
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(m.says)))
 		})
 	}
-	_, err := arrivalPlan(t, "search: {slo: {ttft_p95: 6s, failure_rate: 5%}, from: 0.25rps, to: 2rps, within: 25%, confidence: 90%}\n", "")
+	_, err := arrivalPlan(t, "max_tokens: 128", "max_tokens: 1", "ttft_p95: 6s", "tpot_p95: 6s")
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("search.slo.tpot_p95: with max_tokens: 1 no answer has a TPOT")))
+	_, err = arrivalPlan(t, "search: {slo: {ttft_p95: 6s, failure_rate: 5%}, from: 0.25rps, to: 2rps, within: 25%, confidence: 90%}\n", "")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("claims[0]: slo_rate is what a search finds, and the plan has none")))
 }
 

@@ -40,7 +40,7 @@ crossover-cpu: images model ## the same on real vLLM in containers, eager agains
 	$(GINKGO) --timeout 8h --label-filter cpu ./suites/crossover
 
 .PHONY: arrival
-arrival: ## the arrival experiment on emulated servers: about two minutes
+arrival: ## the arrival experiment on emulated servers: about three minutes
 	$(GINKGO) --timeout 15m --label-filter emulated ./suites/arrival
 
 .PHONY: arrival-cpu

@@ -108,11 +108,7 @@ func searchTable(b Bundle) grid {
 func objectives(b Bundle) string {
 	var parts []string
 	for _, o := range b.Plan.Search.SLO.Objectives() {
-		limit := o.Limit.String()
-		if o.Limit == 0 {
-			limit = b.Plan.Search.SLO.FailureRate.String()
-		}
-		parts = append(parts, o.Name+" ≤ "+limit)
+		parts = append(parts, o.String())
 	}
 	return strings.Join(parts, ", ")
 }
@@ -274,14 +270,7 @@ func judged(p metric.Probe) []string {
 
 func arrivalReading(b Bundle) []string {
 	p, s, a := b.Plan, b.Summary, b.Plan.Arrivals
-	var lines []string
-	if s.Provenance == record.Emulated {
-		measured := "measured ones are as long"
-		if s.TimeScale != 1 {
-			measured = fmt.Sprintf("measured ones are %g times shorter", s.TimeScale)
-		}
-		lines = append(lines, fmt.Sprintf("Every number here is emulated: %s. Seconds are emulated ones; %s, and the records keep those. Gates are in measured time.", models(p), measured))
-	}
+	lines := emulatedReading(b)
 	order := ""
 	switch {
 	case len(s.Rates) < 2:
@@ -333,12 +322,7 @@ func arrivalLimits(b Bundle) []string {
 	if b.Plan.Search == nil {
 		lines = append(lines, "The highest rate that a service level allows: none was set, and none was looked for.")
 	}
-	lines = append(lines, sameWork(b.Summary)...)
-	lines = append(lines, "That the outputs are any good: no answer was evaluated.")
-	if b.Summary.Provenance == record.Emulated {
-		lines = append(lines, "How any engine does: what was served here is a model of one.")
-	}
-	return lines
+	return append(lines, unknownAnswers(b.Summary)...)
 }
 
 func arrivalNulls(b Bundle) []string {

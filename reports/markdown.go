@@ -138,15 +138,7 @@ func validity(b Bundle) string {
 func reading(b Bundle) []string {
 	p, s := b.Plan, b.Summary
 	base, cand := names(b)
-	var lines []string
-	if s.Provenance == record.Emulated {
-		measured := "measured ones are as long"
-		if s.TimeScale != 1 {
-			measured = fmt.Sprintf("measured ones are %g times shorter", s.TimeScale)
-		}
-		lines = append(lines, fmt.Sprintf("Every number here is emulated: %s. Seconds are emulated ones; %s, and the records keep those. Gates are in measured time.", models(b.Plan), measured))
-	}
-	lines = append(lines,
+	lines := append(emulatedReading(b),
 		fmt.Sprintf("A wave is as many clients as its tier says, one request each, released together by one barrier. Waves recorded at each tier and lifecycle: %d; lifecycles of each arm: %d. There is one attempt at each request, and no retry.", p.Sweep.Repeats, p.Sweep.Lifecycles),
 		"Token goodput of a wave: output tokens of its ok attempts, over the time from its release to the last terminal moment of any of its attempts, failed ones too. Tokens of failed attempts are not in it; they are in summary.json.",
 		fmt.Sprintf("Speed-up: the ratio of the goodput medians, %s over %s.", cand, base),
@@ -159,6 +151,19 @@ func reading(b Bundle) []string {
 		lines = append(lines, fmt.Sprintf("%s: %s; %s.", record.Clients(t.Tier), population(t.Baseline), population(t.Candidate)))
 	}
 	return append(lines, outputs(s), arrivals(b.Run), itself(b), cold(b))
+}
+
+// emulatedReading says what emulated numbers are; nothing of others.
+func emulatedReading(b Bundle) []string {
+	s := b.Summary
+	if s.Provenance != record.Emulated {
+		return nil
+	}
+	measured := "measured ones are as long"
+	if s.TimeScale != 1 {
+		measured = fmt.Sprintf("measured ones are %g times shorter", s.TimeScale)
+	}
+	return []string{fmt.Sprintf("Every number here is emulated: %s. Seconds are emulated ones; %s, and the records keep those. Gates are in measured time.", models(b.Plan), measured)}
 }
 
 // itself is how the client did, in its worst wave, beside what the plan allows.
@@ -298,9 +303,14 @@ func limits(b Bundle) []string {
 	if b.Summary.Status == "partial" && b.Plan.Sweep.Warmup == 0 {
 		lines = append(lines, "How a whole run does: what ran here ran on servers that had not served the tiers before it, and no warm-up makes the two alike.")
 	}
-	lines = append(lines, sameWork(b.Summary)...)
-	lines = append(lines, "That the outputs are any good: no answer was evaluated.")
-	if b.Summary.Provenance == record.Emulated {
+	return append(lines, unknownAnswers(b.Summary)...)
+}
+
+// unknownAnswers is what a run whose answers nobody evaluates does not show of
+// them, and an emulated one not of any engine.
+func unknownAnswers(s metric.Summary) []string {
+	lines := append(sameWork(s), "That the outputs are any good: no answer was evaluated.")
+	if s.Provenance == record.Emulated {
 		lines = append(lines, "How any engine does: what was served here is a model of one.")
 	}
 	return lines

@@ -28,11 +28,7 @@ func arrivalRows(row func(string, string, ...any), p *plan.Plan, s plan.Schedule
 	if p.Search != nil {
 		row("search", "from %s to %s, to within %s, at most %s", p.Search.From, p.Search.To, p.Search.Within, count(p.Capacity(1).MostProbes(), "probe"))
 		for _, o := range p.Search.SLO.Objectives() {
-			if o.Limit > 0 {
-				row("", "%s ≤ %s", o.Name, o.Limit)
-			} else {
-				row("", "%s ≤ %s", o.Name, p.Search.SLO.FailureRate)
-			}
+			row("", "%s", o)
 		}
 	}
 }

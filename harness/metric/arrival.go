@@ -183,7 +183,8 @@ func Probes(p *plan.Plan, run record.Run, l plan.Lifecycle) ([]Probe, error) {
 	return out, search.Follows(done)
 }
 
-func probed(probes []Probe) []capacity.Probed {
+// Probed are the probes as the search itself knows them.
+func Probed(probes []Probe) []capacity.Probed {
 	out := make([]capacity.Probed, len(probes))
 	for i, p := range probes {
 		out[i] = p.Probed
@@ -259,7 +260,7 @@ func (c *checker) searches() {
 			c.found("search", fmt.Sprintf("lifecycle %d", l.Number), "%s", err)
 			continue
 		}
-		if rate, _, over := c.plan.Capacity(l.Pair).Next(probed(probes)); !over && searchRan(c.run, l.Number) {
+		if rate, _, over := c.plan.Capacity(l.Pair).Next(Probed(probes)); !over && searchRan(c.run, l.Number) {
 			c.found("search", fmt.Sprintf("lifecycle %d", l.Number), "it ended after %d probes, and the next was to be at %s", len(probes), record.Rate(rate))
 		}
 	}
@@ -295,16 +296,8 @@ func (s *summarizer) arrivals(out *Summary) {
 	if a == nil {
 		return
 	}
-	rates := []float64{0}
-	if a.Swept() {
-		rates = nil
-		for _, r := range a.Rates {
-			rates = append(rates, float64(r))
-		}
-		slices.Sort(rates)
-	}
-	for _, r := range rates {
-		out.Rates = append(out.Rates, s.rate(r))
+	for _, r := range slices.Sorted(slices.Values(a.Levels())) {
+		out.Rates = append(out.Rates, s.rate(float64(r)))
 	}
 	if s.plan.Search == nil {
 		return
@@ -328,14 +321,7 @@ func (s *summarizer) rate(rate float64) Rate {
 			continue
 		}
 		ran++
-		where := fmt.Sprintf("lifecycle %d (%s): ", w.Lifecycle, w.Arm)
-		for _, r := range w.Validity.Reasons {
-			t.Validity.Valid = false
-			t.Validity.Reasons = append(t.Validity.Reasons, where+r)
-		}
-		for _, n := range w.Validity.Notes {
-			t.Validity.Notes = append(t.Validity.Notes, where+n)
-		}
+		t.Validity.take(w.Validity, fmt.Sprintf("lifecycle %d (%s): ", w.Lifecycle, w.Arm))
 	}
 	switch {
 	case ran == 0:
@@ -343,9 +329,9 @@ func (s *summarizer) rate(rate float64) Rate {
 	case ran < s.plan.Sweep.Lifecycles*2:
 		t.Status = "partial"
 	}
-	t.Baseline, t.Candidate = s.openArm(plan.Baseline, rate), s.openArm(plan.Candidate, rate)
-	baseline, _ := s.measured(t.Baseline.Arm.Arm, rate, 0)
-	candidate, _ := s.measured(t.Candidate.Arm.Arm, rate, 0)
+	var baseline, candidate record.Population
+	t.Baseline, baseline = s.openArm(plan.Baseline, rate)
+	t.Candidate, candidate = s.openArm(plan.Candidate, rate)
 	t.Outputs = s.compared(baseline, candidate)
 	for pair := 1; pair <= s.plan.Sweep.Lifecycles; pair++ {
 		ttft, failed := Pair{Pair: pair}, Pair{Pair: pair}
@@ -386,14 +372,7 @@ func (s *summarizer) pairOf(lifecycle int) int {
 
 func (s *summarizer) ofRatePair(role plan.Role, rate float64, pair int) (ttft, failed Value) {
 	p, _ := s.measured(s.plan.WithRole(role).Name, rate, pair)
-	return s.censored(effectiveTTFTs(p), 95, p.Name+", all, failures right-censored"), s.failureRate(p)
-}
-
-func (s *summarizer) failureRate(p record.Population) Value {
-	if len(p.Attempts) == 0 {
-		return s.null("ratio", p.Name, "no attempt was made")
-	}
-	return s.value(float64(CountsOf(p).Failed)/float64(len(p.Attempts)), "ratio", len(p.Attempts), p.Name)
+	return s.censored(effectiveTTFTs(p), 95, p.Name+", all, failures right-censored"), s.failureRate(p, p.Name)
 }
 
 // effectiveTTFTs are those of every attempt, from its scheduled moment on.
@@ -417,10 +396,12 @@ func effectiveLatencies(p record.Population) []Censored {
 	return out
 }
 
-func (s *summarizer) openArm(role plan.Role, rate float64) OpenArm {
+// openArm is an arm's numbers at a rate, and the measured attempts that they are
+// over.
+func (s *summarizer) openArm(role plan.Role, rate float64) (OpenArm, record.Population) {
 	name := s.plan.WithRole(role).Name
 	p, waves := s.measured(name, rate, 0)
-	out := OpenArm{Arm: Arm{Arm: name, Role: role, Waves: len(waves), Counts: CountsOf(p), FailureRate: s.failureRate(p)}}
+	out := OpenArm{Arm: Arm{Arm: name, Role: role, Waves: len(waves), Counts: CountsOf(p), FailureRate: s.failureRate(p, p.Name)}}
 	s.distributions(p, &out.Arm)
 	out.tokens(p)
 	all := p.Name + ", all, failures right-censored"
@@ -445,7 +426,7 @@ func (s *summarizer) openArm(role plan.Role, rate float64) OpenArm {
 	}
 	s.flows(p, waves, &out)
 	out.Attainment = s.attainment(p)
-	return out
+	return out, p
 }
 
 // Delays are the schedule delays of those attempts that were sent, in measured
@@ -551,8 +532,7 @@ func (s *summarizer) flows(p record.Population, waves []record.Wave, out *OpenAr
 	if missing != "" {
 		out.Goodput.Median.Reason = missing
 	} else {
-		low, high := round(slices.Min(goodputs)), round(slices.Max(goodputs))
-		out.Goodput = Spread{Median: s.value(Median(goodputs), "tok/s", len(goodputs), population), Min: &low, Max: &high}
+		out.Goodput = s.spread(goodputs, "tok/s", population)
 	}
 	left := 0
 	for _, r := range p.Attempts {
@@ -629,13 +609,7 @@ func (s *summarizer) search(l plan.Lifecycle) Searched {
 		if w.Lifecycle != l.Number || w.Probe == 0 {
 			continue
 		}
-		for _, r := range w.Validity.Reasons {
-			out.Validity.Valid = false
-			out.Validity.Reasons = append(out.Validity.Reasons, fmt.Sprintf("probe %d: %s", w.Probe, r))
-		}
-		for _, n := range w.Validity.Notes {
-			out.Validity.Notes = append(out.Validity.Notes, fmt.Sprintf("probe %d: %s", w.Probe, n))
-		}
+		out.Validity.take(w.Validity, fmt.Sprintf("probe %d: ", w.Probe))
 	}
 	search := s.plan.Capacity(l.Pair)
 	rps := func(v *float64, reason string) Value {
@@ -644,8 +618,9 @@ func (s *summarizer) search(l plan.Lifecycle) Searched {
 		}
 		return s.value(*v, "rps", len(probes), population)
 	}
-	found := search.Result(probed(probes))
-	_, _, over := search.Next(probed(probes))
+	done := Probed(probes)
+	found := search.Result(done)
+	_, _, over := search.Next(done)
 	switch {
 	case err != nil:
 		out.Reason = err.Error()
@@ -703,8 +678,7 @@ func (s *summarizer) sloRate(searches []Searched) SLORate {
 		if n == 0 || len(values) < n {
 			return Spread{Median: s.null("rps", population, reason)}
 		}
-		low, high := slices.Min(values), slices.Max(values)
-		return Spread{Median: s.value(Median(values), "rps", n, population), Min: &low, Max: &high}
+		return s.spread(values, "rps", population)
 	}
 	out.Baseline, out.Candidate = spread(plan.Baseline), spread(plan.Candidate)
 	for pair := 1; pair <= s.plan.Sweep.Lifecycles; pair++ {

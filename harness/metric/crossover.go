@@ -475,7 +475,7 @@ func (s *summarizer) laneArm(role plan.Role, lane plan.Lane) LaneArm {
 		}
 	}
 	out.Lifecycles = len(own)
-	over := func(what string, of func(Lifecycle) Value) Spread { return s.spread(name, lane, what, own, of) }
+	over := func(what string, of func(Lifecycle) Value) Spread { return s.laneSpread(name, lane, what, own, of) }
 	out.Initialization = over("initialization", func(l Lifecycle) Value { return l.Initialization })
 	out.RequestPhase = over("request phase", func(l Lifecycle) Value { return l.RequestPhase })
 	out.LatencySum = over("latency sum", func(l Lifecycle) Value { return *l.LatencySum })
@@ -499,8 +499,8 @@ func (s *summarizer) tokens(ok record.Population, what string, of func(record.Re
 	return s.value(float64(total), what, len(ok.Attempts), ok.Name)
 }
 
-// spread is a duration over the lifecycles that have it.
-func (s *summarizer) spread(arm string, lane plan.Lane, what string, own []Lifecycle, of func(Lifecycle) Value) Spread {
+// laneSpread is a duration over the lifecycles that have it.
+func (s *summarizer) laneSpread(arm string, lane plan.Lane, what string, own []Lifecycle, of func(Lifecycle) Value) Spread {
 	population := fmt.Sprintf("%s, %s lane, %s, lifecycles", arm, lane, what)
 	var values []float64
 	for _, l := range own {
@@ -511,8 +511,7 @@ func (s *summarizer) spread(arm string, lane plan.Lane, what string, own []Lifec
 	if len(values) == 0 {
 		return Spread{Median: s.null("s", population, "no lifecycle has it")}
 	}
-	low, high := slices.Min(values), slices.Max(values)
-	return Spread{Median: s.value(Median(values), "s", len(values), population), Min: &low, Max: &high}
+	return s.spread(values, "s", population)
 }
 
 // latencySum is the sum of a sequence's latencies: of nothing else, so that the

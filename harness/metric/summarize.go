@@ -447,17 +447,27 @@ func (s *summarizer) arm(role plan.Role, tier int) Arm {
 	population := fmt.Sprintf("%s, waves", p.Name)
 	out.Goodput = Spread{Median: s.null("tok/s", population, reason)}
 	if len(goodputs) == out.Waves && out.Waves > 0 {
-		low, high := slices.Min(goodputs), slices.Max(goodputs)
-		out.Goodput = Spread{Median: s.value(Median(goodputs), "tok/s", len(goodputs), population), Min: &low, Max: &high}
+		out.Goodput = s.spread(goodputs, "tok/s", population)
 	}
 	s.distributions(p, &out)
-	rate := s.null("ratio", p.Name+", all attempts", "no attempt was made")
-	if out.Counts.Attempted > 0 {
-		rate = s.value(float64(out.Counts.Failed)/float64(out.Counts.Attempted), "ratio", out.Counts.Attempted, p.Name+", all attempts")
-	}
-	out.FailureRate = rate
+	out.FailureRate = s.failureRate(p, p.Name+", all attempts")
 	out.tokens(p)
 	return out
+}
+
+// spread is the median and the range of values, of which there is one at least.
+func (s *summarizer) spread(values []float64, unit, population string) Spread {
+	low, high := round(slices.Min(values)), round(slices.Max(values))
+	return Spread{Median: s.value(Median(values), unit, len(values), population), Min: &low, Max: &high}
+}
+
+// failureRate is the share of a population's attempts that failed.
+func (s *summarizer) failureRate(p record.Population, population string) Value {
+	c := CountsOf(p)
+	if c.Attempted == 0 {
+		return s.null("ratio", population, "no attempt was made")
+	}
+	return s.value(float64(c.Failed)/float64(c.Attempted), "ratio", c.Attempted, population)
 }
 
 // tokens are those of failed attempts, and where those of the others were
@@ -578,19 +588,13 @@ func (s *summarizer) tier(tier int) Tier {
 			continue
 		}
 		all++
-		if w.Status != "not_selected" {
+		of := w.Validity
+		if w.Status == "not_selected" {
+			of.Notes = nil
+		} else {
 			ran++
 		}
-		where := ofWave(w)
-		for _, r := range w.Validity.Reasons {
-			t.Validity.Valid = false
-			t.Validity.Reasons = append(t.Validity.Reasons, where+r)
-		}
-		if w.Status != "not_selected" {
-			for _, n := range w.Validity.Notes {
-				t.Validity.Notes = append(t.Validity.Notes, where+n)
-			}
-		}
+		t.Validity.take(of, ofWave(w))
 	}
 	switch {
 	case ran == 0:

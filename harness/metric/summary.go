@@ -36,6 +36,17 @@ type Validity struct {
 	Notes   []string `json:"notes"` // worth knowing, and no reason against it
 }
 
+// take adds what is said of a part, and where that is.
+func (v *Validity) take(part Validity, where string) {
+	for _, r := range part.Reasons {
+		v.Valid = false
+		v.Reasons = append(v.Reasons, where+r)
+	}
+	for _, n := range part.Notes {
+		v.Notes = append(v.Notes, where+n)
+	}
+}
+
 // Counts are attempts by how they ended; attempted = ok + each failure kind.
 type Counts struct {
 	Attempted int                    `json:"attempted"`

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -118,28 +119,30 @@ type Objective struct {
 	Of    string        // "ttft", "tpot", "latency" or "failure_rate"
 	Limit time.Duration // in the plan's time; 0 of the failure rate
 	Share float64       // of the attempts that has to be within it
+	most  string        // the limit as the plan writes it
+}
+
+// String writes the objective: "ttft_p95 ≤ 500ms".
+func (o Objective) String() string { return o.Name + " ≤ " + o.most }
+
+// times are the limits on times that an SLO may have, 0 where the plan sets none.
+func (s SLO) times() []Objective {
+	of := func(kind, percentile string, share float64, limit Duration) Objective {
+		return Objective{Name: kind + "_" + percentile, Of: kind, Limit: limit.D(), Share: share, most: limit.String()}
+	}
+	return []Objective{
+		of("ttft", "p50", 0.50, s.TTFT50), of("ttft", "p95", 0.95, s.TTFT95), of("ttft", "p99", 0.99, s.TTFT99),
+		of("tpot", "p50", 0.50, s.TPOT50), of("tpot", "p95", 0.95, s.TPOT95), of("tpot", "p99", 0.99, s.TPOT99),
+		of("latency", "p95", 0.95, s.Latency95), of("latency", "p99", 0.99, s.Latency99),
+	}
 }
 
 // Objectives are the parts of an SLO that the plan sets, in the order in which
 // it is frozen.
 func (s SLO) Objectives() []Objective {
-	var out []Objective
-	for _, o := range []struct {
-		name  string
-		limit Duration
-		share float64
-	}{
-		{"ttft_p50", s.TTFT50, 0.50}, {"ttft_p95", s.TTFT95, 0.95}, {"ttft_p99", s.TTFT99, 0.99},
-		{"tpot_p50", s.TPOT50, 0.50}, {"tpot_p95", s.TPOT95, 0.95}, {"tpot_p99", s.TPOT99, 0.99},
-		{"latency_p95", s.Latency95, 0.95}, {"latency_p99", s.Latency99, 0.99},
-	} {
-		if o.limit != 0 {
-			of, _, _ := strings.Cut(o.name, "_")
-			out = append(out, Objective{Name: o.name, Of: of, Limit: o.limit.D(), Share: o.share})
-		}
-	}
-	if s.FailureRate != nil {
-		out = append(out, Objective{Name: "failure_rate", Of: "failure_rate", Share: 1 - s.FailureRate.Share()})
+	out := slices.DeleteFunc(s.times(), func(o Objective) bool { return o.Limit == 0 })
+	if f := s.FailureRate; f != nil {
+		out = append(out, Objective{Name: "failure_rate", Of: "failure_rate", Share: 1 - f.Share(), most: f.String()})
 	}
 	return out
 }
@@ -185,6 +188,15 @@ func (a *Arrivals) Swept() bool {
 	return a.Process == "constant" || a.Process == "poisson" || a.Process == "gamma"
 }
 
+// Levels are the rates of the curve, in the plan's order; a process that has no
+// single rate is one level, of the rate 0.
+func (a *Arrivals) Levels() []Rate {
+	if a.Swept() {
+		return a.Rates
+	}
+	return []Rate{0}
+}
+
 func (a *Arrivals) windows() arrival.Windows {
 	return arrival.Windows{Warmup: a.Warmup.D(), Measure: a.Measure.D(), AtLeast: a.MinRequests, Drain: a.Drain.D()}
 }
@@ -220,8 +232,7 @@ func (p *Plan) Open(number int, rate float64, seed uint64) (Wave, error) {
 	if err != nil {
 		return Wave{}, err
 	}
-	w := Wave{Number: number, Repeat: 1, Rate: rate, Seed: seed, Arrivals: len(s.Offsets), ArrivalsSHA256: s.Digest()}
-	return w, nil
+	return Wave{Number: number, Repeat: 1, Rate: rate, Seed: seed, Arrivals: len(s.Offsets), ArrivalsSHA256: s.Digest()}, nil
 }
 
 // Probe is the n-th probe of a lifecycle's search, from 1.
@@ -257,10 +268,7 @@ func (p *Plan) HighestRate() Rate {
 // curve are a pair's waves of arrivals: the same in both of its arms.
 func (p *Plan) curve(pair, after int) []Wave {
 	a := p.Arrivals
-	rates := a.Rates
-	if !a.Swept() {
-		rates = []Rate{0}
-	}
+	rates := a.Levels()
 	order := make([]int, len(rates))
 	for i := range order {
 		order[i] = i
@@ -306,11 +314,8 @@ func (p *Plan) OpenTime(rate float64) Duration {
 // CurveTime is the most that a lifecycle's curve may take, in the plan's time.
 func (p *Plan) CurveTime() Duration {
 	var sum Duration
-	for _, r := range p.Arrivals.Rates {
+	for _, r := range p.Arrivals.Levels() {
 		sum += p.OpenTime(float64(r))
-	}
-	if !p.Arrivals.Swept() {
-		sum += p.OpenTime(0)
 	}
 	return sum
 }

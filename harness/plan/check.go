@@ -36,24 +36,28 @@ func (d *document) odd(path, format string, args ...any) {
 	}
 }
 
+// writtenSpan is a time that is checked where the plan has its key, and the least
+// that it may be.
+type writtenSpan struct {
+	path     string
+	d, least Duration
+}
+
 // spans checks the times that are written out, before defaults stand where
 // none is: a default must not take the place of a zero.
 func (d *document) spans(p *Plan) {
-	for _, s := range []struct {
-		path string
-		d    Duration
-	}{
-		{"timeouts.image", p.Timeouts.Image}, {"timeouts.ready", p.Timeouts.Ready},
-		{"timeouts.poll", p.Timeouts.Poll}, {"schedule.poll", p.Timeouts.Poll},
-		{"timeouts.connect", p.Timeouts.Connect}, {"timeouts.request", p.Timeouts.Request}, {"timeouts.stop", p.Timeouts.Stop},
-		{"schedule.settle.idle", p.Sweep.Settle.Idle},
-		{"gates.client_lag", p.Gates.ClientLag}, {"gates.release_lag", p.Gates.ReleaseLag}, {"gates.engine_ttft", p.Gates.Watch.EngineTTFT},
-	} {
-		if _, written := d.at[s.path]; written {
-			d.span(s.path, s.d, 1)
+	for _, s := range append(arrivalSpans(p),
+		writtenSpan{"timeouts.image", p.Timeouts.Image, 1}, writtenSpan{"timeouts.ready", p.Timeouts.Ready, 1},
+		writtenSpan{"timeouts.poll", p.Timeouts.Poll, 1}, writtenSpan{"schedule.poll", p.Timeouts.Poll, 1},
+		writtenSpan{"timeouts.connect", p.Timeouts.Connect, 1}, writtenSpan{"timeouts.request", p.Timeouts.Request, 1},
+		writtenSpan{"timeouts.stop", p.Timeouts.Stop, 1}, writtenSpan{"schedule.settle.idle", p.Sweep.Settle.Idle, 1},
+		writtenSpan{"gates.client_lag", p.Gates.ClientLag, 1}, writtenSpan{"gates.release_lag", p.Gates.ReleaseLag, 1},
+		writtenSpan{"gates.engine_ttft", p.Gates.Watch.EngineTTFT, 1},
+	) {
+		if d.has(s.path) {
+			d.span(s.path, s.d, s.least)
 		}
 	}
-	d.arrivalSpans(p)
 	if t := p.Telemetry; t != nil {
 		d.span("telemetry.gpu", t.GPU, 0)
 		d.span("telemetry.engine", t.Engine, 0)

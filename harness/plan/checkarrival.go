@@ -4,47 +4,30 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
-// arrivalSpans checks the times that an arrival plan writes out.
-func (d *document) arrivalSpans(p *Plan) {
-	type span struct {
-		path  string
-		d     Duration
-		least Duration
-	}
-	var spans []span
+// arrivalSpans are the times that an arrival plan may write out.
+func arrivalSpans(p *Plan) []writtenSpan {
+	var spans []writtenSpan
 	if a := p.Arrivals; a != nil {
 		spans = append(spans,
-			span{"arrivals.warmup", a.Warmup, 0}, span{"arrivals.measure", a.Measure, 1}, span{"arrivals.drain", a.Drain, 1},
-			span{"arrivals.over", a.Over, 1}, span{"arrivals.dial_ahead", a.DialAhead, 1})
+			writtenSpan{"arrivals.warmup", a.Warmup, 0}, writtenSpan{"arrivals.measure", a.Measure, 1}, writtenSpan{"arrivals.drain", a.Drain, 1},
+			writtenSpan{"arrivals.over", a.Over, 1}, writtenSpan{"arrivals.dial_ahead", a.DialAhead, 1})
 		for i, s := range a.Steps {
-			spans = append(spans, span{fmt.Sprintf("arrivals.steps[%d].for", i), s.For, 1})
+			spans = append(spans, writtenSpan{fmt.Sprintf("arrivals.steps[%d].for", i), s.For, 1})
 		}
 	}
 	if g := p.Gates.ScheduleDelay; g != nil {
-		spans = append(spans, span{"gates.schedule_delay", *g, 1})
+		spans = append(spans, writtenSpan{"gates.schedule_delay", *g, 1})
 	}
 	if s := p.Search; s != nil {
-		for _, o := range s.SLO.written() {
-			spans = append(spans, span{"search.slo." + o.Name, Duration(o.Limit), 1})
+		for _, o := range s.SLO.times() {
+			spans = append(spans, writtenSpan{"search.slo." + o.Name, Duration(o.Limit), 1})
 		}
 	}
-	for _, s := range spans {
-		if _, written := d.at[s.path]; written {
-			d.span(s.path, s.d, s.least)
-		}
-	}
-}
-
-// written are all the limits on times that an SLO may have, as they stand.
-func (s SLO) written() []Objective {
-	return []Objective{
-		{Name: "ttft_p50", Limit: s.TTFT50.D()}, {Name: "ttft_p95", Limit: s.TTFT95.D()}, {Name: "ttft_p99", Limit: s.TTFT99.D()},
-		{Name: "tpot_p50", Limit: s.TPOT50.D()}, {Name: "tpot_p95", Limit: s.TPOT95.D()}, {Name: "tpot_p99", Limit: s.TPOT99.D()},
-		{Name: "latency_p95", Limit: s.Latency95.D()}, {Name: "latency_p99", Limit: s.Latency99.D()},
-	}
+	return spans
 }
 
 // own are the keys of arrivals that belong to some processes only.
@@ -59,8 +42,7 @@ func (d *document) arrivals(p *Plan) {
 	before := len(d.mistakes.List)
 	if a.Process != "" {
 		for _, key := range []string{"rates", "burstiness", "from", "to", "over", "steps", "offsets", "scale"} {
-			_, has := d.at["arrivals."+key]
-			takes := strings.Contains(strings.Join(own[key], " "), a.Process)
+			has, takes := d.has("arrivals."+key), slices.Contains(own[key], a.Process)
 			switch {
 			case has && !takes:
 				d.odd("arrivals."+key, "a %s process has none: it is for %s", a.Process, strings.Join(own[key], ", "))
@@ -92,7 +74,7 @@ func (d *document) arrivals(p *Plan) {
 			last = o
 		}
 	}
-	if _, limited := d.at["arrivals.in_flight"]; a.Beyond != "" && !limited {
+	if a.Beyond != "" && !d.has("arrivals.in_flight") {
 		d.odd("arrivals.beyond", "there is no limit to go beyond: write in_flight too, or leave it out")
 	}
 	sound := len(d.mistakes.List) == before && !d.bad["arrivals"]
@@ -127,7 +109,7 @@ func (d *document) search(p *Plan) {
 		path string
 		rate Rate
 	}{{"search.from", s.From}, {"search.to", s.To}} {
-		if _, written := d.at[r.path]; written && r.rate < 1e-6 {
+		if d.has(r.path) && r.rate < 1e-6 {
 			d.odd(r.path, "%s brings nothing: write a rate such as 0.5rps", r.rate)
 		}
 	}
@@ -158,10 +140,7 @@ func (d *document) search(p *Plan) {
 // there is nothing wrong with its search.
 func (d *document) drawn(p *Plan, searches bool) {
 	a := p.Arrivals
-	rates := a.Rates
-	if !a.Swept() {
-		rates = []Rate{0}
-	}
+	rates := a.Levels()
 	seconds := (a.Warmup + a.Measure).D().Seconds()
 	all := 0.0
 	for _, r := range rates {

@@ -40,30 +40,42 @@ func Freeze(p *Plan) (Frozen, error) {
 	return Frozen{Bytes: data, SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
+// heading is the keys with which every frozen plan begins.
+type heading struct {
+	Schema     string     `yaml:"schema"`
+	Name       string     `yaml:"name"`
+	Experiment Experiment `yaml:"experiment"`
+	Labels     []string   `yaml:"labels"`
+	Seed       uint64     `yaml:"seed"`
+	TimeScale  float64    `yaml:"time_scale"`
+	Model      Model      `yaml:"model"`
+	Arms       []Arm      `yaml:"arms"`
+}
+
+func (p *Plan) heading() heading {
+	return heading{
+		Schema: p.Schema, Name: p.Name, Experiment: p.Experiment, Labels: p.Labels, Seed: p.Seed, TimeScale: p.TimeScale,
+		Model: p.Model, Arms: p.Arms,
+	}
+}
+
 // crossoverDocument is a crossover plan's keys, in the order in which a frozen
 // one writes them.
 type crossoverDocument struct {
-	Schema     string            `yaml:"schema"`
-	Name       string            `yaml:"name"`
-	Experiment Experiment        `yaml:"experiment"`
-	Labels     []string          `yaml:"labels"`
-	Seed       uint64            `yaml:"seed"`
-	TimeScale  float64           `yaml:"time_scale"`
-	Model      Model             `yaml:"model"`
-	Arms       []Arm             `yaml:"arms"`
-	Sampling   Sampling          `yaml:"sampling"`
-	Caches     Caches            `yaml:"caches"`
-	Lanes      Lanes             `yaml:"lanes"`
-	Schedule   crossoverSchedule `yaml:"schedule"`
-	Failure    string            `yaml:"failure"`
-	Crossing   Crossing          `yaml:"crossing"`
-	Inference  Inference         `yaml:"inference"`
-	Cost       *Cost             `yaml:"cost,omitempty"`
-	Resume     *Resume           `yaml:"resume,omitempty"`
-	Timeouts   crossoverTimeouts `yaml:"timeouts"`
-	Telemetry  *Telemetry        `yaml:"telemetry,omitempty"`
-	Gates      crossoverGates    `yaml:"gates"`
-	Claims     []Claim           `yaml:"claims"`
+	heading   `yaml:",inline"`
+	Sampling  Sampling          `yaml:"sampling"`
+	Caches    Caches            `yaml:"caches"`
+	Lanes     Lanes             `yaml:"lanes"`
+	Schedule  crossoverSchedule `yaml:"schedule"`
+	Failure   string            `yaml:"failure"`
+	Crossing  Crossing          `yaml:"crossing"`
+	Inference Inference         `yaml:"inference"`
+	Cost      *Cost             `yaml:"cost,omitempty"`
+	Resume    *Resume           `yaml:"resume,omitempty"`
+	Timeouts  crossoverTimeouts `yaml:"timeouts"`
+	Telemetry *Telemetry        `yaml:"telemetry,omitempty"`
+	Gates     crossoverGates    `yaml:"gates"`
+	Claims    []Claim           `yaml:"claims"`
 }
 
 type crossoverSchedule struct {
@@ -92,8 +104,7 @@ type crossoverGates struct {
 func (p *Plan) crossover() crossoverDocument {
 	c, t, g := p.Pairing, p.Timeouts, p.Gates
 	return crossoverDocument{
-		Schema: p.Schema, Name: p.Name, Experiment: p.Experiment, Labels: p.Labels, Seed: p.Seed, TimeScale: p.TimeScale,
-		Model: p.Model, Arms: p.Arms, Sampling: p.Sampling, Caches: c.Caches, Lanes: c.Lanes,
+		heading: p.heading(), Sampling: p.Sampling, Caches: c.Caches, Lanes: c.Lanes,
 		Schedule: crossoverSchedule{Pairs: c.Pairs, Blocks: c.Blocks, Poll: t.Poll},
 		Failure:  c.Failure, Crossing: c.Crossing, Inference: c.Inference, Cost: c.Cost, Resume: c.Resume,
 		Timeouts:  crossoverTimeouts{Image: t.Image, Ready: t.Ready, Connect: t.Connect, Request: t.Request, Stop: t.Stop},
@@ -106,23 +117,16 @@ func (p *Plan) crossover() crossoverDocument {
 // arrivalDocument is an arrival plan's keys, in the order in which a frozen one
 // writes them.
 type arrivalDocument struct {
-	Schema     string          `yaml:"schema"`
-	Name       string          `yaml:"name"`
-	Experiment Experiment      `yaml:"experiment"`
-	Labels     []string        `yaml:"labels"`
-	Seed       uint64          `yaml:"seed"`
-	TimeScale  float64         `yaml:"time_scale"`
-	Model      Model           `yaml:"model"`
-	Arms       []Arm           `yaml:"arms"`
-	Workload   Workload        `yaml:"workload"`
-	Sampling   Sampling        `yaml:"sampling"`
-	Arrivals   *Arrivals       `yaml:"arrivals"`
-	Search     *Search         `yaml:"search,omitempty"`
-	Schedule   arrivalSchedule `yaml:"schedule"`
-	Timeouts   Timeouts        `yaml:"timeouts"`
-	Telemetry  *Telemetry      `yaml:"telemetry,omitempty"`
-	Gates      arrivalGates    `yaml:"gates"`
-	Claims     []Claim         `yaml:"claims"`
+	heading   `yaml:",inline"`
+	Workload  Workload        `yaml:"workload"`
+	Sampling  Sampling        `yaml:"sampling"`
+	Arrivals  *Arrivals       `yaml:"arrivals"`
+	Search    *Search         `yaml:"search,omitempty"`
+	Schedule  arrivalSchedule `yaml:"schedule"`
+	Timeouts  Timeouts        `yaml:"timeouts"`
+	Telemetry *Telemetry      `yaml:"telemetry,omitempty"`
+	Gates     arrivalGates    `yaml:"gates"`
+	Claims    []Claim         `yaml:"claims"`
 }
 
 type arrivalSchedule struct {
@@ -145,8 +149,7 @@ type arrivalGates struct {
 func (p *Plan) arrival() arrivalDocument {
 	g := p.Gates
 	return arrivalDocument{
-		Schema: p.Schema, Name: p.Name, Experiment: p.Experiment, Labels: p.Labels, Seed: p.Seed, TimeScale: p.TimeScale,
-		Model: p.Model, Arms: p.Arms, Workload: p.Workload, Sampling: p.Sampling, Arrivals: p.Arrivals, Search: p.Search,
+		heading: p.heading(), Workload: p.Workload, Sampling: p.Sampling, Arrivals: p.Arrivals, Search: p.Search,
 		Schedule: arrivalSchedule{Lifecycles: p.Sweep.Lifecycles, Warmup: p.Sweep.Warmup, Settle: p.Sweep.Settle},
 		Timeouts: p.Timeouts, Telemetry: p.Telemetry,
 		Gates: arrivalGates{

@@ -22,9 +22,7 @@ import (
 // batch, of which the candidate can be made to stall.
 func arrivals(edits ...string) *plan.Plan {
 	GinkgoHelper()
-	p, err := plan.Parse("arrivals.yaml", []byte(strings.NewReplacer(edits...).Replace(arrivalsText)))
-	Expect(err).NotTo(HaveOccurred())
-	return p
+	return parsed(arrivalsText, edits...)
 }
 
 const arrivalsText = `

@@ -25,9 +25,7 @@ import (
 // about six requests repay.
 func pairs(edits ...string) *plan.Plan {
 	GinkgoHelper()
-	p, err := plan.Parse("pairs.yaml", []byte(strings.NewReplacer(edits...).Replace(pairsText)))
-	Expect(err).NotTo(HaveOccurred())
-	return p
+	return parsed(pairsText, edits...)
 }
 
 const pairsText = `

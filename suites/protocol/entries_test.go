@@ -32,9 +32,7 @@ import (
 func sourced(workload string, edits ...string) *plan.Plan {
 	GinkgoHelper()
 	text := strings.Replace(smallText, "workload: {prompts: eight, max_tokens: 16, temperature: 0, lane: natural}", "workload: {temperature: 0, "+workload+"}", 1)
-	p, err := plan.Parse("sourced.yaml", []byte(strings.NewReplacer(edits...).Replace(text)))
-	Expect(err).NotTo(HaveOccurred())
-	return p
+	return parsed(text, edits...)
 }
 
 // bundled runs a plan whose bundle must verify, but for the JUnit report.

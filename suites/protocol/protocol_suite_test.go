@@ -32,7 +32,14 @@ const scale = 100
 // arm, on servers that keep the protocol.
 func small() *plan.Plan {
 	GinkgoHelper()
-	p, err := plan.Parse("small.yaml", []byte(smallText))
+	return parsed(smallText)
+}
+
+// parsed is a plan's text with each old text replaced by the new one that
+// follows it.
+func parsed(text string, edits ...string) *plan.Plan {
+	GinkgoHelper()
+	p, err := plan.Parse("plan.yaml", []byte(strings.NewReplacer(edits...).Replace(text)))
 	Expect(err).NotTo(HaveOccurred())
 	return p
 }

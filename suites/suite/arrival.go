@@ -7,7 +7,6 @@ import (
 
 	"assay/claim"
 	"assay/harness/arrival"
-	"assay/harness/capacity"
 	"assay/harness/load"
 	"assay/harness/metric"
 	"assay/harness/plan"
@@ -33,11 +32,7 @@ func (r *Run) Search(ctx context.Context, place plan.Lifecycle) ([]metric.Probe,
 		if err != nil {
 			return probes, err
 		}
-		done := make([]capacity.Probed, len(probes))
-		for i, p := range probes {
-			done[i] = p.Probed
-		}
-		rate, seed, over := search.Next(done)
+		rate, seed, over := search.Next(metric.Probed(probes))
 		if over || r.stopped != "" {
 			return probes, nil
 		}
@@ -62,15 +57,11 @@ func (r Rate) Labels() ginkgo.Labels { return ginkgo.Label(plan.RateLabel(r.RPS)
 
 // Rates are an arrival plan's, in its own order.
 func (e *Experiment) Rates() []Rate {
-	a := e.Plan.Arrivals
-	if a == nil {
+	if e.Plan.Arrivals == nil {
 		return nil
 	}
-	if !a.Swept() {
-		return []Rate{{}}
-	}
 	var out []Rate
-	for _, r := range a.Rates {
+	for _, r := range e.Plan.Arrivals.Levels() {
 		out = append(out, Rate{RPS: float64(r)})
 	}
 	return out

@@ -128,7 +128,7 @@ func knownLabels(labels []string) ([]string, error) {
 		}
 		if p.Arrivals != nil {
 			known = append(known, plan.SearchLabel, plan.RateLabel(0))
-			for _, r := range p.Arrivals.Rates {
+			for _, r := range p.Arrivals.Levels() {
 				known = append(known, plan.RateLabel(float64(r)))
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,12 +125,23 @@ func (e *Engine) Launch(ctx context.Context, l engine.Launch) (engine.Server, er
 		launch: l, cmd: cmd, mark: mark, done: make(chan struct{}),
 	}
 	s.pass(engine.Started)
-	err = s.cmd.Start()
+	started := make(chan error)
+	go func() {
+		// The kernel takes the thread that forks for the parent whose death is
+		// the child's: this one lives as long as the server.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			s.watch(output)
+		}
+	}()
+	err = <-started
 	_ = writer.Close() // the child has it
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s could not be started: %w", args[0], err), output.Close())
 	}
-	go s.watch(output)
 	return s, nil
 }
 

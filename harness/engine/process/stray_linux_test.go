@@ -1,13 +1,17 @@
 package process_test
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"regexp"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 
 	"assay/harness/engine"
 	"assay/harness/engine/owner"
@@ -57,4 +61,37 @@ func TestAKilledRunLeavesNoServer(t *testing.T) {
 	g.Expect(stray.Gone()).To(BeFalse(), fmt.Sprintf("%d is what is to be found", stray.PID))
 	g.Expect(process.RemoveLeftovers()).To(Succeed())
 	g.Eventually(stray.Gone).Should(BeTrue())
+}
+
+// TestAServerOutlivesTheThreadThatLaunchedIt: the kernel takes the thread that
+// forks for the parent, and a run's threads come and go.
+func TestAServerOutlivesTheThreadThatLaunchedIt(t *testing.T) {
+	g := NewWithT(t)
+	e := process.New(process.Config{Command: self("").Args, Env: env("chatty")})
+	var (
+		out    log
+		server engine.Server
+		err    error
+		thread int
+	)
+	launched := make(chan struct{})
+	var launch func()
+	launch = func() {
+		runtime.LockOSThread() // for good: the thread ends with this goroutine
+		if thread = unix.Gettid(); thread == os.Getpid() {
+			go launch() // the first thread is the only one that would not end
+			<-launched
+			return
+		}
+		defer close(launched)
+		server, err = e.Launch(context.Background(), engine.Launch{Run: "r", Name: "01-x", Logs: &out, Stop: 500 * time.Millisecond, Mark: func(engine.Moment) {}})
+	}
+	go launch()
+	<-launched
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = server.Stop(context.Background()) })
+
+	g.Eventually(func() string { return fmt.Sprintf("/proc/self/task/%d", thread) }).ShouldNot(BeADirectory())
+	g.Expect(engine.AwaitReady(t.Context(), server, engine.ReadyOptions{Poll: 5 * time.Millisecond})).To(Succeed())
+	g.Consistently(server.Done()).WithTimeout(100 * time.Millisecond).ShouldNot(BeClosed())
 }

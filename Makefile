@@ -44,7 +44,7 @@ arrival: ## the arrival experiment on emulated servers: about three minutes
 	$(GINKGO) --timeout 15m --label-filter emulated ./suites/arrival
 
 .PHONY: arrival-cpu
-arrival-cpu: images model ## the same on real servers in containers: about a quarter of an hour
+arrival-cpu: images model ## the same on real servers in containers: about twenty minutes
 	$(GINKGO) --timeout 8h --label-filter cpu ./suites/arrival
 
 .PHONY: test

@@ -150,7 +150,38 @@ func reading(b Bundle) []string {
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s; %s.", record.Clients(t.Tier), population(t.Baseline), population(t.Candidate)))
 	}
-	return append(lines, outputs(s), arrivals(b.Run), itself(b), cold(b))
+	lines = append(lines, outputs(s))
+	lines = append(lines, varied(b)...)
+	return append(lines, arrivals(b.Run), itself(b), cold(b))
+}
+
+// varied names the inputs that an arm did not answer the same way each time, if
+// there are any.
+func varied(b Bundle) []string {
+	base, cand := names(b)
+	var parts []string
+	for _, arm := range []string{base, cand} {
+		d := metric.DeterminismOf(b.Run.Recorded(arm))
+		if len(d.Varied) == 0 {
+			continue
+		}
+		var several []string
+		for _, v := range d.Varied[:min(3, len(d.Varied))] {
+			from := ""
+			if v.Position > 0 {
+				from = fmt.Sprintf(", apart from token %d on", v.Position)
+			}
+			several = append(several, fmt.Sprintf("%s (%d in %d answers%s)", v.PromptID, v.Outputs, v.Answers, from))
+		}
+		if more := len(d.Varied) - len(several); more > 0 {
+			several = append(several, fmt.Sprintf("%d more", more))
+		}
+		parts = append(parts, fmt.Sprintf("%s had one output always at %d of %d inputs, by %s, and several at %s", arm, d.Same, d.Inputs, d.By, strings.Join(several, ", ")))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{"Outputs that differ within an arm at the same input, over all tiers, repeats and lifecycles: " + strings.Join(parts, "; ") + "."}
 }
 
 // emulatedReading says what emulated numbers are; nothing of others.

@@ -592,3 +592,30 @@ func TestTheFixedLaneIsExact(t *testing.T) {
 	g.Expect(found[0].ByServer).To(BeTrue())
 	g.Expect(found[0].Text).To(ContainSubstring("3 output tokens in the fixed lane, which needs exactly 4"))
 }
+
+func TestAnInputThatIsNotAlwaysAnsweredTheSame(t *testing.T) {
+	g := NewWithT(t)
+	ids := record.SourceTokenIDs
+	answer := func(input string, outcome record.Outcome, tokens ...int) record.Request {
+		return record.Request{PromptID: "eight/" + input, InputSHA256: input, Outcome: outcome, OutputTokenIDs: tokens, OutputTokensSource: &ids}
+	}
+	p := record.Population{Attempts: []record.Request{
+		answer("1", record.OK, 5, 6, 7), answer("1", record.OK, 5, 9), answer("1", record.OK, 5, 6, 7), answer("1", record.OK, 5, 6),
+		answer("2", record.OK, 5), answer("2", record.OK, 5), answer("2", record.Timeout, 8),
+		answer("3", record.OK, 1),
+	}}
+	g.Expect(metric.DeterminismOf(p)).To(Equal(metric.Determinism{
+		By: "token_ids", Inputs: 2, Same: 1,
+		Varied: []metric.Varying{{PromptID: "eight/1", Answers: 4, Outputs: 3, Frequent: 2, Position: 2}},
+	}))
+
+	text := "text"
+	for i := range p.Attempts {
+		p.Attempts[i].OutputTokensSource, p.Attempts[i].OutputTokenIDs = &text, nil
+		p.Attempts[i].OutputText = "the same"
+	}
+	p.Attempts[1].OutputText = "another"
+	d := metric.DeterminismOf(p)
+	g.Expect(d.By).To(Equal("text"))
+	g.Expect(d.Varied).To(Equal([]metric.Varying{{PromptID: "eight/1", Answers: 4, Outputs: 2, Frequent: 3}}))
+}

@@ -93,6 +93,23 @@ func (run Run) At(arm string, tier int) Population {
 	return p
 }
 
+// Recorded is all that is recorded of an arm, over all tiers, repeats and
+// lifecycles; warm-up attempts are not in it.
+func (run Run) Recorded(arm string) Population {
+	p := Population{Name: arm}
+	for _, w := range run.Waves {
+		if w.Arm == arm && !w.Warmup && w.Status != "not_selected" {
+			p.Scheduled += w.Scheduled()
+		}
+	}
+	for _, r := range run.Requests {
+		if r.Arm == arm && !r.Warmup {
+			p.Attempts = append(p.Attempts, r)
+		}
+	}
+	return p
+}
+
 // Loop names an open loop as a sentence does: "8 requests a second", "probe 2 at
 // 5.657 requests a second".
 func (w Wave) Loop() string {

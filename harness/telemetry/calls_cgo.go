@@ -18,17 +18,18 @@ type call struct {
 	ask   func(nvml.Device, *Look)
 }
 
-// calls are all of them, in the order in which they are made: the quick ones
-// first, so that they are of one moment, and PCIe last, since each of its two
-// takes the 20 ms over which it counts.
+// calls are all of them, in the order in which they are made: the energy counter
+// first, which is read for the sake of a moment, then the quick ones, so that
+// they are of one moment too, and PCIe last, since each of its two takes the
+// 20 ms over which it counts.
 var calls = []call{
+	{"energy", Counter, func(d nvml.Device, l *Look) {
+		energy, ret := d.GetTotalEnergyConsumption()
+		l.keep(record.Energy, energy, ret)
+	}},
 	{"power", Quick, func(d nvml.Device, l *Look) {
 		power, ret := d.GetPowerUsage()
 		l.keep(record.Power, uint64(power), ret)
-	}},
-	{"energy", Quick, func(d nvml.Device, l *Look) {
-		energy, ret := d.GetTotalEnergyConsumption()
-		l.keep(record.Energy, energy, ret)
 	}},
 	{"utilization", Quick, func(d nvml.Device, l *Look) {
 		use, ret := d.GetUtilizationRates()

@@ -58,21 +58,25 @@ type Depth int
 
 const (
 	// Quick is what changes from one look to the next and means something at
-	// that rate: power, energy, utilization, the SM clock, memory used.
+	// that rate: power, utilization, the SM clock, memory used.
 	Quick Depth = iota
-	// Full is all that is read at once: the memory clock, temperature, reasons
-	// for a lower clock, ECC errors and processes, too.
+	// Full is what costs little but changes slowly, too: the memory clock,
+	// temperature, reasons for a lower clock, ECC errors and processes.
 	Full
-	// Bus is also what goes over PCIe: that takes NVML 40 ms, and much of a
-	// processor.
+	// Counter is also the energy counter: reading it costs ten times as much as
+	// all before it, and only its growth means something.
+	Counter
+	// Bus is also what goes over PCIe, which takes NVML 40 ms.
 	Bus
 )
 
 // depthOf is the least depth at which a reading is taken.
 func depthOf(r record.Reading) Depth {
 	switch r {
-	case record.MemoryUsed, record.GPUUtilization, record.MemoryUtilization, record.SMClock, record.Power, record.Energy:
+	case record.MemoryUsed, record.GPUUtilization, record.MemoryUtilization, record.SMClock, record.Power:
 		return Quick
+	case record.Energy:
+		return Counter
 	case record.PCIeSent, record.PCIeReceived:
 		return Bus
 	default:

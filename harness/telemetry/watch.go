@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -48,13 +49,18 @@ type gpuSeries struct {
 	values     map[record.Reading][]*int64
 	missing    map[string]string
 	commitment string
-	deepest    int64       // when everything was last looked at
-	due        atomic.Bool // a wave was released: the next look is a full one
+	looked     [Bus + 1]int64 // when there was last a look so deep
+	due        atomic.Bool    // a wave was released: the next look is a full one
+	bound      chan struct{}  // a wave begins or ends: look now, at the counter too
 }
 
-// deepestEvery is how far apart two looks at everything are, however often
-// there are looks.
-const deepestEvery = time.Second
+// How far apart two looks of a depth are at most, however often there are
+// looks: the dearer, the rarer, so that ten looks a second cost less than 1 % of
+// a core. BenchmarkLook has what they cost.
+const (
+	fullEvery = time.Second
+	busEvery  = 2 * time.Second
+)
 
 type engineSeries struct {
 	at, took []int64
@@ -75,10 +81,10 @@ func Begin(c Config) *Watch {
 		} // else each look says why
 	}
 	for _, d := range c.Devices {
-		s := &gpuSeries{device: d, commitment: d.Commitment(c.Salt)}
+		s := &gpuSeries{device: d, commitment: d.Commitment(c.Salt), bound: make(chan struct{}, 1)}
 		s.reset()
 		w.gpus = append(w.gpus, s)
-		w.running.Go(func() { w.every(c.GPUs, func() { w.lookAtGPU(s) }) })
+		w.running.Go(func() { w.every(c.GPUs, s.bound, func(asked bool) { w.lookAtGPU(s, asked) }) })
 	}
 	return w
 }
@@ -101,20 +107,23 @@ func (w *Watch) Follow(s *Scraper) {
 		return
 	}
 	w.scraper, w.engine = s, &engineSeries{values: map[string][]*float64{}}
-	w.running.Go(func() { w.every(w.config.Engine, w.lookAtEngine) })
+	w.running.Go(func() { w.every(w.config.Engine, nil, func(bool) { w.lookAtEngine() }) })
 }
 
-// every calls look once each interval until the watch is closed. A look that
-// takes longer than the interval delays the next one: none is made up for.
-func (w *Watch) every(interval time.Duration, look func()) {
+// every calls look once each interval, and whenever it is asked to, until the
+// watch is closed. A look that takes longer than the interval delays the next
+// one: none is made up for.
+func (w *Watch) every(interval time.Duration, ask <-chan struct{}, look func(asked bool)) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-w.ctx.Done():
 			return
+		case <-ask:
+			look(true)
 		case <-tick.C:
-			look()
+			look(false)
 		}
 	}
 }
@@ -128,24 +137,47 @@ func (w *Watch) Released() {
 	}
 }
 
-// depth is how deep the look at a moment goes. due is from before the moment, so
-// that the look which a release asks for does not begin before it.
-func (s *gpuSeries) depth(due bool, at int64) Depth {
-	switch {
-	case s.deepest == 0 || at-s.deepest >= deepestEvery.Nanoseconds():
-		s.deepest = at
-		return Bus
-	case due:
-		return Full
-	default:
-		return Quick
+// Bound says that a wave is about to be released, or has just ended: each GPU is
+// looked at now, with its energy counter, whose growth between the two is the
+// wave's. It returns at once, and may be called from anywhere.
+func (w *Watch) Bound() {
+	for _, s := range w.gpus {
+		select {
+		case s.bound <- struct{}{}:
+		default: // it was asked for just before, and has not begun
+		}
 	}
 }
 
-func (w *Watch) lookAtGPU(s *gpuSeries) {
+// depth is how deep the look at a moment goes. due is from before the moment, so
+// that the look which a release asks for does not begin before it. At a bound
+// nothing is asked that takes long.
+func (s *gpuSeries) depth(bound, due bool, at int64) Depth {
+	ago := func(d Depth) time.Duration {
+		if s.looked[d] == 0 {
+			return math.MaxInt64
+		}
+		return time.Duration(at - s.looked[d])
+	}
+	depth := Quick
+	switch {
+	case bound:
+		depth = Counter
+	case ago(Bus) >= busEvery:
+		depth = Bus
+	case due || ago(Full) >= fullEvery:
+		depth = Full
+	}
+	for d := range depth + 1 {
+		s.looked[d] = at
+	}
+	return depth
+}
+
+func (w *Watch) lookAtGPU(s *gpuSeries, bound bool) {
 	due := s.due.Swap(false)
 	at := w.config.Clock.Now()
-	depth := s.depth(due, at)
+	depth := s.depth(bound, due, at)
 	look, err := w.config.Prober.Look(s.device, depth)
 	took := w.config.Clock.Now() - at
 	w.mu.Lock()

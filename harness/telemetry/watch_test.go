@@ -25,7 +25,7 @@ type recorded struct {
 	devices []telemetry.Device
 	looks   []func() (telemetry.Look, error)
 	next    atomic.Int64
-	depths  [3]atomic.Int64 // looks of each depth
+	depths  [telemetry.Bus + 1]atomic.Int64 // looks of each depth
 }
 
 func (r *recorded) Devices() (telemetry.GPUs, error) {
@@ -71,6 +71,8 @@ func TestWatchKeepsWhatAGPUSaid(t *testing.T) {
 	w := begin(t, r)
 	w.Serving(func(pid int) (bool, bool) { return pid == 8, pid != 9 })
 	g.Eventually(r.next.Load).Should(BeNumerically(">", 3))
+	w.Bound()
+	g.Eventually(r.depths[telemetry.Counter].Load).Should(Equal(int64(1)))
 	w.Released()
 	g.Eventually(r.depths[telemetry.Full].Load).Should(Equal(int64(1)))
 	w.Close()
@@ -87,14 +89,13 @@ func TestWatchKeepsWhatAGPUSaid(t *testing.T) {
 		g.Expect(line.Series[string(reading)]).To(HaveLen(len(line.At)), string(reading))
 	}
 	g.Expect(*line.Series["energy_mj"][0]).To(Equal(int64(1000)))
-	g.Expect(*line.Series["energy_mj"][1]).To(Equal(int64(1500)))
 	full := slices.IndexFunc(line.Series["other_processes"][1:], func(v *int64) bool { return v != nil }) + 1
 	for reading, want := range map[record.Reading]int64{
 		record.ServerProcesses: 1, record.OtherProcesses: 1, record.UnknownProcesses: 1, record.OtherProcessMemory: 1 << 30,
 	} {
 		g.Expect(*line.Series[string(reading)][full]).To(Equal(want), string(reading))
 	}
-	g.Expect(r.depths[telemetry.Bus].Load()).To(Equal(int64(1)), "everything is looked at once a second")
+	g.Expect(r.depths[telemetry.Bus].Load()).To(Equal(int64(1)), "everything is looked at every two seconds")
 	for _, reading := range record.Readings {
 		values := line.Series[string(reading)]
 		g.Expect(values[0]).NotTo(BeNil(), string(reading))
@@ -105,14 +106,17 @@ func TestWatchKeepsWhatAGPUSaid(t *testing.T) {
 			}
 		}
 		switch reading {
-		case record.Power, record.Energy, record.GPUUtilization, record.MemoryUtilization, record.SMClock, record.MemoryUsed:
+		case record.Power, record.GPUUtilization, record.MemoryUtilization, record.SMClock, record.MemoryUsed:
 			g.Expect(had).To(Equal(len(values)), string(reading))
 			g.Expect(line.Nulls).NotTo(HaveKey(string(reading)))
 		case record.PCIeSent, record.PCIeReceived:
 			g.Expect(had).To(Equal(1), string(reading))
 			g.Expect(line.Nulls).To(HaveKeyWithValue(string(reading), record.NotLooked))
+		case record.Energy:
+			g.Expect(had).To(Equal(2), "every two seconds, and where a wave begins or ends")
+			g.Expect(line.Nulls).To(HaveKeyWithValue(string(reading), record.NotLooked))
 		default:
-			g.Expect(had).To(Equal(2), "%s: once a second, and at the first look after a release", reading)
+			g.Expect(had).To(Equal(3), "%s: once a second, where a wave begins or ends, and at the first look after a release", reading)
 			g.Expect(line.Nulls).To(HaveKeyWithValue(string(reading), record.NotLooked))
 		}
 	}

@@ -309,17 +309,20 @@ func (r *Run) release(ctx context.Context, b load.Burst, arrivals arrival.Schedu
 	if b.Wave.Requests > 0 {
 		now := b.Clock.Now()
 		b.Settle = record.Settle{Rule: "none", Method: "none", From: now, Until: now, Detail: "the server is fresh, and nothing was sent to it before"}
+		watch.Bound()
 		wave, requests = load.Sequence{Burst: b}.Release(ctx)
 		around.why = "the server was fresh, and was not asked before its first request"
 	} else {
 		b.Settle = load.Settle(ctx, b.Clock, r.idleness(r.current))
 		around.before, around.why = watch.Page(ctx, false)
+		watch.Bound()
 		if b.Wave.Open() {
 			wave, requests = r.open(b, arrivals).Release(ctx)
 		} else {
 			wave, requests = b.Release(ctx)
 		}
 	}
+	watch.Bound()
 	var why string
 	if around.after, why = watch.Page(ctx, true); around.after == nil {
 		around.why = why

@@ -326,7 +326,8 @@ var _ = Describe("the protocol", Label("protocol"), func() {
 			"client_saturated: with 4 streams from a server that computes nothing, the p99 of the arrivals' error is")))
 	})
 
-	It("keeps what was seen when the run is stopped, and says that it was", func(ctx SpecContext) {
+	// After a second interrupt nothing stops the lifecycle before the run ends.
+	DescribeTable("keeps what was seen when the run is stopped, and says that it was", func(ctx SpecContext, interrupts int) {
 		stopping, stop := context.WithCancel(ctx)
 		p := small()
 		p.Arms[1].Engine.Emulated.Faults = []plan.Fault{{Kind: plan.FaultStallAfter, After: 2}}
@@ -343,18 +344,21 @@ var _ = Describe("the protocol", Label("protocol"), func() {
 		Expect(attempts).To(AccountForEveryAttempt())
 		Expect(attempts.Counts()).To(HaveKeyWithValue(record.Cancelled, 4))
 		Expect(attempts.Attempts[0].OutputTokenIDs).To(HaveLen(2))
-		Expect(r.Stop(ctx)).To(Succeed())
+		if interrupts == 1 {
+			Expect(r.Stop(ctx)).To(Succeed())
+		}
 		b, err := r.Finish()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(r.Seal()).To(Succeed())
 		Expect(b.Summary.Status).To(Equal("interrupted"))
+		Expect(b.Run.Lifecycles[0].Status).To(Equal("interrupted"))
 		v, err := reports.Verify(dir)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(v.Status).To(Equal("interrupted"))
 		for _, reason := range v.Reasons {
 			Expect(reason).To(Or(HavePrefix("junit.xml"), HavePrefix("order:")))
 		}
-	})
+	}, Entry("once", 1), Entry("twice", 2))
 
 	It("calls everything emulated that is", func(ctx SpecContext) {
 		b := run(ctx, func(*plan.Plan) {})

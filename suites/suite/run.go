@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"assay/harness/arrival"
@@ -53,6 +54,8 @@ type Run struct {
 	finished  bool
 	bundle    reports.Bundle
 	finishErr error
+
+	stopping sync.Mutex // a lifecycle may be under way to its end when the run finishes
 }
 
 // running is the lifecycle whose server is up.
@@ -416,6 +419,12 @@ func (r *Run) request(p client.Params) (client.Request, error) {
 // Stop stops and removes the current server and keeps its lifecycle's record,
 // with a line for each of its waves that was not run.
 func (r *Run) Stop(ctx context.Context) error {
+	r.stopping.Lock()
+	defer r.stopping.Unlock()
+	return r.stop(ctx)
+}
+
+func (r *Run) stop(ctx context.Context) error {
 	c := r.current
 	if c == nil {
 		return nil
@@ -496,6 +505,7 @@ func (r *Run) Finish() (reports.Bundle, error) {
 		return r.bundle, r.finishErr
 	}
 	r.finished = true
+	r.finishErr = r.leave()
 	have := map[int]bool{}
 	for _, l := range r.kept.Lifecycles {
 		have[l.Number] = true
@@ -508,6 +518,23 @@ func (r *Run) Finish() (reports.Bundle, error) {
 	r.bundle = reports.Derive(r.Plan, r.kept)
 	r.finishErr = errors.Join(r.finishErr, r.bundle.Write(r.dir))
 	return r.bundle, r.finishErr
+}
+
+// leave stops a lifecycle that nothing else did: a second interrupt has Ginkgo
+// leave out, or no longer wait for, what would have.
+func (r *Run) leave() error {
+	r.stopping.Lock()
+	defer r.stopping.Unlock()
+	if r.current == nil {
+		return nil
+	}
+	if r.stopped == "" {
+		r.stopped = "the run ended while its server was up"
+	}
+	patience := r.timeouts().Stop.D() + 10*time.Second // a removal takes its time, too
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return r.stop(ctx)
 }
 
 // absent writes down a lifecycle that was never started.

@@ -279,8 +279,11 @@ func arrivalReading(b Bundle) []string {
 	default:
 		order = "the rates in the order in which the plan has them, "
 	}
-	lines = append(lines,
-		fmt.Sprintf("An open loop: each request is released at a moment that was drawn before the run (%s, seeded), whatever became of those before it; %sthe same arrivals for both arms of a pair. There is one attempt at each request, and no retry.", a.Process, order),
+	loop := fmt.Sprintf("An open loop: each request is released at a moment that was drawn before the run (%s, seeded), whatever became of those before it; %sthe same arrivals for both arms of a pair. There is one attempt at each request, and no retry.", a.Process, order)
+	if turns := p.Turns(); turns > 1 {
+		loop = fmt.Sprintf("A partly open loop: each conversation begins at a moment that was drawn before the run (%s, seeded), whatever became of those before it; %sthe same for both arms of a pair. It has %d turns, and each but the first comes once the answer before it has ended and its user has thought, for %s on average (exponential, seeded). The rates are of requests: conversations begin %d times more rarely. A server that answers late is asked less, and so the offered may be fewer. A turn whose conversation broke off before it was never sent and is a failure; one whose moment came after the measurement was never sent and is in no result. Turns say again what was said before them, with the same text for both arms in the place of earlier answers. There is one attempt at each request, and no retry.", a.Process, order, turns, a.Think, turns)
+	}
+	lines = append(lines, loop,
 		fmt.Sprintf("Windows: %s of warm-up, then a measurement of %s and of %d arrivals at least, then up to %s in which what is under way is waited for. An attempt belongs to the window that its scheduled moment lies in, however and whenever it ended; one that had not ended when the drain was over is a failure of its window.", a.Warmup, a.Measure, a.MinRequests, a.Drain),
 		fmt.Sprintf("Lifecycles of each arm: %d. Percentiles are %s (numpy's default). One that failed before its first token counts as one that would have waited at least until it failed.", p.Sweep.Lifecycles, s.Percentiles),
 		"Offered: attempts scheduled in the measurement; completed: attempts that ended ok in it, whenever they were scheduled; goodput: the output tokens of those. In an overload the offered go on, and the completed do not.",

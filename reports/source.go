@@ -62,9 +62,12 @@ func (l *loading) drawn() []workloads.Entry {
 		Draw(n int, seed uint64) []workloads.Entry
 	}
 	var err error
-	if s.Kind == "prefix" {
+	switch s.Kind {
+	case "prefix":
 		of, err = workloads.NewPrefixFamilies(workloads.PrefixSpec{Families: s.Families, Prefix: s.Prefix, Suffix: spec["suffix"], Output: spec["output"]})
-	} else {
+	case plan.ConversationSource:
+		of, err = workloads.NewConversations(workloads.ConversationSpec{Turns: s.Turns, User: spec["user"], Output: spec["output"]})
+	default:
 		of, err = workloads.NewIndependent(workloads.IndependentSpec{Input: spec["input"], Output: spec["output"]})
 	}
 	if err != nil {

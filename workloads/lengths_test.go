@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -120,26 +119,28 @@ func TestTheShareThatFamiliesHaveInCommonIsKnown(t *testing.T) {
 	}
 }
 
-func TestAConversationThinksBetweenItsTurns(t *testing.T) {
+func TestATurnBeginsWithAllThatWasSaidBeforeIt(t *testing.T) {
 	g := NewWithT(t)
-	c, err := workloads.NewConversations(workloads.ConversationSpec{
-		Turns: workloads.LengthSpec{Kind: "uniform", Min: 1, Max: 4}, User: fixed(20), Output: fixed(30),
-		Think: workloads.LengthSpec{Kind: "uniform", Min: 0, Max: 2000},
-	})
+	c, err := workloads.NewConversations(workloads.ConversationSpec{Turns: 3, User: fixed(20), Output: fixed(30)})
 	g.Expect(err).NotTo(HaveOccurred())
-	drawn := c.Draw(50, 1)
-	g.Expect(drawn[:5]).To(Equal(c.Draw(5, 1)))
-	thought := time.Duration(0)
-	for _, d := range drawn {
-		g.Expect(d.Turns[0].Think).To(BeZero())
-		g.Expect(d.Context(len(d.Turns))).To(Equal(50*len(d.Turns) - 30))
-		for _, turn := range d.Turns[1:] {
-			g.Expect(turn.Think).To(BeNumerically("<=", 2*time.Second))
-			thought += turn.Think
-		}
+	drawn := c.Draw(8, 1)
+	g.Expect(drawn[:4]).To(Equal(c.Draw(4, 1)))
+	var ids []string
+	var inputs []int
+	for _, e := range drawn {
+		ids, inputs = append(ids, e.ID), append(inputs, e.Input())
+		g.Expect(e.Output).To(Equal(30))
 	}
-	g.Expect(thought).To(BeNumerically(">", 0))
-	g.Expect(drawn[4].TurnID(2)).To(Equal("conversation/5/2"))
+	g.Expect(ids[1:5]).To(Equal([]string{"conversation/1/2", "conversation/1/3", "conversation/2/1", "conversation/2/2"}))
+	g.Expect(inputs).To(Equal([]int{20, 70, 120, 20, 70, 120, 20, 70}))
+	g.Expect(drawn[2].Segments[:3]).To(Equal(drawn[1].Segments))
+	g.Expect(drawn[2].Segments[3]).To(Equal(workloads.Segment{Key: "conversation/1/2/answer", Tokens: 30}))
+	shared, total := workloads.Shared(drawn)
+	g.Expect([]int{shared, total}).To(Equal([]int{20 + 70 + 20 + 70 + 20, 510}))
+	_, err = workloads.NewConversations(workloads.ConversationSpec{})
+	for _, want := range []string{"turns is 0", "user: ", "output: "} {
+		g.Expect(err).To(MatchError(ContainSubstring(want)))
+	}
 }
 
 func TestIndependentRequestsHaveNothingInCommon(t *testing.T) {

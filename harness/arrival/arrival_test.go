@@ -233,7 +233,7 @@ func TestWindowsGoByTheScheduledMoment(t *testing.T) {
 	s, err := arrival.Windows{Warmup: time.Second, Measure: 2 * time.Second, Drain: time.Minute}.Schedule(a, 1)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Offsets).To(HaveLen(30))
-	g.Expect([]bool{s.Measured(9), s.Measured(10)}).To(Equal([]bool{false, true}))
+	g.Expect([]bool{s.Measured(s.Offsets[9]), s.Measured(s.Offsets[10])}).To(Equal([]bool{false, true}))
 	g.Expect([]int64{s.Warmup, s.End, s.Drain}).To(Equal([]int64{1e9, 3e9, 60e9}))
 	g.Expect(s.Digest()).To(Equal(arrival.Digest(s.Offsets)))
 	s, err = arrival.Windows{Warmup: time.Second, Measure: 2 * time.Second, AtLeast: 50}.Schedule(a, 1)
@@ -286,4 +286,28 @@ func FuzzSpec(f *testing.F) {
 			t.Fatalf("%+v drew %v", s, offsets)
 		}
 	})
+}
+
+func TestAConversationsTurnsFollowEachOther(t *testing.T) {
+	g := NewWithT(t)
+	a, err := arrival.New(arrival.Spec{Process: "constant", Rate: 100})
+	g.Expect(err).NotTo(HaveOccurred())
+	each, err := arrival.Windows{Measure: 20 * time.Second}.Schedule(a, 1)
+	g.Expect(err).NotTo(HaveOccurred())
+	s := each.Conversations(3, 2*time.Second, 7)
+	g.Expect(s.Offsets).To(HaveLen(3 * len(each.Offsets)))
+	sum := 0.0
+	for i, o := range s.Offsets {
+		g.Expect(o).To(Equal(each.Offsets[i/3]))
+		g.Expect(s.Follows(i)).To(Equal(i%3 > 0))
+		if s.Follows(i) {
+			sum += float64(s.Thinks[i]) / 1e9
+		}
+	}
+	// 4,000 exponential times: the mean is within 3 standard errors.
+	g.Expect(sum / 4000).To(BeNumerically("~", 2, 3*2/math.Sqrt(4000)))
+	g.Expect(s.Digest()).NotTo(Equal(arrival.Digest(s.Offsets)), "when turns come is in it")
+	g.Expect(s.Digest()).To(Equal(each.Conversations(3, 2*time.Second, 7).Digest()))
+	g.Expect(s.Digest()).NotTo(Equal(each.Conversations(3, 2*time.Second, 8).Digest()))
+	g.Expect([]bool{s.Measured(-1), s.Measured(0), s.Measured(s.End)}).To(Equal([]bool{false, true, false}))
 }

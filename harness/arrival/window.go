@@ -26,7 +26,11 @@ type Windows struct {
 // Schedule is the arrivals of one open-loop run.
 type Schedule struct {
 	Offsets []int64 // ns from the start, never falling
-	Warmup  int64   // ns: where the measurement begins
+	// Thinks is nil where each arrival comes by itself. Else it has, for an
+	// arrival that follows the end of the one before it, how long after that end
+	// it comes, in ns, and −1 for one that comes by itself, at its offset.
+	Thinks []int64
+	Warmup int64 // ns: where the measurement begins
 	// End is where the measurement ends, in ns: after Measure, or just behind
 	// the last arrival where the least number of them took longer. A
 	// measurement that was ended by its own last arrival has a rate that is too
@@ -75,8 +79,37 @@ func (s Schedule) warm() int {
 	return n
 }
 
-// Measured says whether the arrival of an index belongs to the measurement.
-func (s Schedule) Measured(i int) bool { return s.Offsets[i] >= s.Warmup }
+// Measured says whether what comes at a moment, in ns from the start, belongs to
+// the measurement. Before it is warm-up, and behind it comes only what follows
+// something else.
+func (s Schedule) Measured(offset int64) bool { return offset >= s.Warmup && offset < s.End }
 
-// Digest is the SHA-256 of the offsets, see [Digest].
-func (s Schedule) Digest() string { return Digest(s.Offsets) }
+// Follows says whether the arrival of an index comes after the end of the one
+// before it.
+func (s Schedule) Follows(i int) bool { return s.Thinks != nil && s.Thinks[i] >= 0 }
+
+// Digest is the SHA-256 of the offsets, see [Digest], and behind them of the
+// thinks, where there are any.
+func (s Schedule) Digest() string { return Digest(append(slices.Clone(s.Offsets), s.Thinks...)) }
+
+// Conversations has each arrival begin a conversation of so many turns, each of
+// which comes once the answer before it has ended and the user has thought: for
+// an exponentially distributed time of this mean, drawn from the seed. It is a
+// partly open system: sessions come whatever the server does, and what a session
+// goes on to ask waits for its answers (Schroeder, Wierman and Harchol-Balter,
+// Open Versus Closed: A Cautionary Tale, NSDI 2006). Turns is 1 or more.
+func (s Schedule) Conversations(turns int, think time.Duration, seed uint64) Schedule {
+	random := stream(seed, "think")
+	out := s
+	out.Offsets, out.Thinks = make([]int64, 0, turns*len(s.Offsets)), make([]int64, 0, turns*len(s.Offsets))
+	for _, o := range s.Offsets {
+		for turn := range turns {
+			next := int64(-1)
+			if turn > 0 {
+				next = nanoseconds(think.Seconds() * expVariate(random))
+			}
+			out.Offsets, out.Thinks = append(out.Offsets, o), append(out.Thinks, next)
+		}
+	}
+	return out
+}

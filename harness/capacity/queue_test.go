@@ -72,7 +72,7 @@ func (s server) serve(g Gomega, rate float64, seed uint64, requests int) []attem
 		if !served.OK {
 			lost++
 		}
-		if schedule.Measured(i) {
+		if schedule.Measured(schedule.Offsets[i]) {
 			a := attempt{ttft: (served.First - arrivals[i].At).Seconds(), tpot: math.NaN()}
 			if served.Tokens > 1 {
 				a.tpot = (served.Ended - served.First).Seconds() / float64(served.Tokens-1)

@@ -52,6 +52,8 @@ var (
 	ErrDrained = errors.New(record.DrainedError + "it had not ended when the drain's limit was reached")
 	errHeld    = errors.New("held back by the limit on requests in flight until its timeout had passed")
 	errStopped = errors.New("the run was stopped before its moment")
+	errBroken  = errors.New("not asked: the turn before it was not answered")
+	errLate    = errors.New("not asked: its moment came after the end of the measurement")
 )
 
 // Check says everything that can't be released.
@@ -90,7 +92,10 @@ func (o Open) Release(ctx context.Context) (record.Wave, []record.Request) {
 	keeper := keepTime(o.Clock)
 	load := watchLoad(nil)
 	// The first connections are opened before the schedule starts.
-	r := &openRun{Open: o, start: o.Clock.Now() + int64(o.DialAhead), raws: make([]*client.Raw, len(o.Items)), ends: make([]int64, len(o.Items)), whys: make([]error, len(o.Items)), gate: gate{limit: o.Limit, drop: o.Drop}}
+	r := &openRun{Open: o, start: o.Clock.Now() + int64(o.DialAhead), moments: make([]int64, len(o.Items)), raws: make([]*client.Raw, len(o.Items)), ends: make([]int64, len(o.Items)), whys: make([]error, len(o.Items)), gate: gate{limit: o.Limit, drop: o.Drop}}
+	for i, offset := range o.Schedule.Offsets {
+		r.moments[i] = r.start + offset
+	}
 	attempts, drained := context.WithCancelCause(ctx)
 	limit := time.AfterFunc(time.Duration(r.start+o.Schedule.End+o.Schedule.Drain-o.Clock.Now()), func() {
 		drained(fmt.Errorf("%w, %s after the end of the measurement", ErrDrained, time.Duration(o.Schedule.Drain)))
@@ -109,15 +114,16 @@ func (o Open) Release(ctx context.Context) (record.Wave, []record.Request) {
 // openRun is one release under way.
 type openRun struct {
 	Open
-	start int64 // of the schedule, ns on the clock
-	raws  []*client.Raw
-	ends  []int64 // ns on the clock, when each had returned
-	whys  []error // why this side gave each up; nil: it did not
-	gate  gate
-	ended sync.WaitGroup
+	start   int64   // of the schedule, ns on the clock
+	moments []int64 // ns on the clock; of what follows another, once that has ended
+	raws    []*client.Raw
+	ends    []int64 // ns on the clock, when each had returned
+	whys    []error // why this side gave each up; nil: it did not
+	gate    gate
+	ended   sync.WaitGroup
 }
 
-func (r *openRun) moment(i int) int64 { return r.start + r.Schedule.Offsets[i] }
+func (r *openRun) moment(i int) int64 { return r.moments[i] }
 
 // ahead is when the attempt of an index begins.
 func (r *openRun) ahead(i int) int64 { return r.moment(i) - int64(r.DialAhead) }
@@ -128,24 +134,59 @@ func (r *openRun) ahead(i int) int64 { return r.moment(i) - int64(r.DialAhead) }
 func (r *openRun) dispatch(ctx context.Context) {
 	runtime.LockOSThread() // for good: its timers were made precise, and it ends with this goroutine
 	preciseTimers()
-	places := make([]*place, len(r.raws))
+	var own []int // those that come by themselves
+	for i := range r.raws {
+		if !r.Schedule.Follows(i) {
+			own = append(own, i)
+		}
+	}
+	places := make([]*place, len(own))
 	begun := 0
-	for i := range places {
-		for begun < len(places) && r.ahead(begun) <= r.moment(i) {
-			waitUntil(ctx, r.Clock, r.ahead(begun))
+	for n, i := range own {
+		for begun < len(own) && r.ahead(own[begun]) <= r.moment(i) {
+			waitUntil(ctx, r.Clock, r.ahead(own[begun]))
 			p := newPlace()
 			places[begun] = p
-			at := begun
+			at := own[begun]
 			r.ended.Go(func() { r.attempt(ctx, at, p) })
 			begun++
 		}
 		waitUntil(ctx, r.Clock, r.moment(i))
-		r.gate.arrive(places[i])
+		r.gate.arrive(places[n])
 	}
 }
 
-// attempt makes the attempt of an index.
+// follow has the attempt of an index come once the one before it has ended and
+// its user has thought. It is not asked if that one was not answered, or if its
+// moment lies behind the measurement, in which nothing is released.
+func (r *openRun) follow(ctx context.Context, i int) {
+	r.moments[i] = r.ends[i-1] + r.Schedule.Thinks[i]
+	var never error
+	switch {
+	case r.moment(i) >= r.start+r.Schedule.End:
+		never = errLate
+	case r.raws[i-1].Outcome() != record.OK:
+		never = errBroken
+	}
+	p := newPlace()
+	if never != nil {
+		p.verdict <- never
+		r.ended.Go(func() { r.attempt(ctx, i, p) })
+		return
+	}
+	r.ended.Go(func() {
+		waitUntil(ctx, r.Clock, r.ahead(i))
+		r.attempt(ctx, i, p)
+	})
+	r.ended.Go(func() {
+		waitUntil(ctx, r.Clock, r.moment(i))
+		r.gate.arrive(p)
+	})
+}
+
+// attempt makes the attempt of an index, and has the one come that follows it.
 func (r *openRun) attempt(ctx context.Context, i int, p *place) {
+	attempts := ctx
 	var conn *client.Conn
 	// Where it would be held back anyway, a connection would only lie open.
 	if r.DialAhead > 0 && r.gate.free() {
@@ -171,6 +212,10 @@ func (r *openRun) attempt(ctx context.Context, i int, p *place) {
 	r.gate.leave(p)
 	if r.OnOutcome != nil {
 		r.OnOutcome(r.raws[i].Outcome())
+	}
+	r.ends[i] = max(r.ends[i], r.moment(i)) // what is never asked ends at its moment
+	if next := i + 1; next < len(r.raws) && r.Schedule.Follows(next) {
+		r.follow(attempts, next)
 	}
 }
 
@@ -205,7 +250,7 @@ func (r *openRun) records(ctx context.Context, readings []clock.Reading, facts r
 		one := &requests[i]
 		*one = record.Request{
 			Lifecycle: r.Place.Number, Pair: r.Place.Pair, Position: r.Place.Position, Arm: r.Place.Arm, Lane: string(r.Lane),
-			Wave: r.Wave.Number, Rate: r.Wave.Rate, Repeat: r.Wave.Repeat, Warmup: !r.Schedule.Measured(i),
+			Wave: r.Wave.Number, Rate: r.Wave.Rate, Repeat: r.Wave.Repeat, Warmup: !r.Schedule.Measured(r.moment(i) - r.start),
 			Ordinal: i + 1, PromptID: r.Items[i].PromptID,
 		}
 		raw.Decode(one, around(readings, whole, r.moment(i), r.ends[i]))
@@ -227,7 +272,10 @@ func (r *openRun) explain(one *record.Request, why error) {
 		one.Nulls["sent_at_ns"] = errHeld.Error()
 		one.EndedAt = max(one.EndedAt, one.ScheduledAt+int64(r.Timeout)) // a timer may fire too early by what two readings differ
 	}
-	if one.EndedAt < one.ScheduledAt {
+	switch {
+	case errors.Is(why, errBroken) || errors.Is(why, errLate):
+		one.EndedAt = one.ScheduledAt
+	case one.EndedAt < one.ScheduledAt:
 		text = errStopped.Error() + ": " + text
 		one.EndedAt = one.ScheduledAt
 	}

@@ -64,7 +64,7 @@ func whole(t *testing.T, o load.Open, w record.Wave, requests []record.Request) 
 	for i, r := range requests {
 		g.Expect(metric.Broken(r)).To(BeEmpty())
 		g.Expect(r.ScheduledAt - *w.ReleasedAt).To(Equal(o.Schedule.Offsets[i]))
-		g.Expect(r.Warmup).To(Equal(!o.Schedule.Measured(i)))
+		g.Expect(r.Warmup).To(Equal(!o.Schedule.Measured(o.Schedule.Offsets[i])))
 	}
 }
 
@@ -168,4 +168,74 @@ func TestWhatDiallingAheadSaves(t *testing.T) {
 		t.Logf("opened %s ahead: schedule_delay %s median, %s p99", ahead, percentile(requests, 50, delay), percentile(requests, 99, delay))
 		NewWithT(t).Expect(percentile(requests, 50, delay)).To(BeNumerically("<", 20*time.Millisecond))
 	}
+}
+
+// talks makes conversations of an open loop's arrivals.
+func talks(o load.Open, turns int, think time.Duration) load.Open {
+	item := o.Items[0]
+	o.Schedule = o.Schedule.Conversations(turns, think, 3)
+	o.Items = nil
+	for range o.Schedule.Offsets {
+		o.Items = append(o.Items, item)
+	}
+	o.Wave.Arrivals, o.Wave.ArrivalsSHA256 = len(o.Items), o.Schedule.Digest()
+	return o
+}
+
+func TestATurnComesOnceTheAnswerBeforeItHasBeenThoughtAbout(t *testing.T) {
+	g := NewWithT(t)
+	o := talks(open(t, 20, arrival.Windows{Measure: time.Second, Drain: 10 * time.Second}, func(time.Duration) { <-time.After(30 * time.Millisecond) }), 3, 50*time.Millisecond)
+	w, requests := o.Release(t.Context())
+	g.Expect(metric.Unaccounted(record.Run{Requests: requests}.Of(w))).To(BeEmpty())
+	g.Expect(requests).To(HaveLen(60))
+	asked, late := 0, 0
+	for i, r := range requests {
+		g.Expect(metric.Broken(r)).To(BeEmpty())
+		if !o.Schedule.Follows(i) {
+			g.Expect(r.ScheduledAt - *w.ReleasedAt).To(Equal(o.Schedule.Offsets[i]))
+			continue
+		}
+		before := requests[i-1]
+		g.Expect(r.ScheduledAt).To(BeNumerically("~", before.EndedAt+o.Schedule.Thinks[i], 100*time.Millisecond))
+		g.Expect(r.ScheduledAt).To(BeNumerically(">=", before.EndedAt+o.Schedule.Thinks[i]-before.Clock.BoundNS))
+		switch {
+		case r.Outcome == record.OK:
+			asked++
+			g.Expect(*r.SentAt).To(BeNumerically(">=", r.ScheduledAt))
+			g.Expect(r.Warmup).To(BeFalse())
+		default:
+			late++
+			g.Expect(*r.Error).To(ContainSubstring("its moment came after the end of the measurement"))
+			g.Expect(r.Warmup).To(BeTrue(), "it is in no result")
+		}
+	}
+	g.Expect(asked).To(BeNumerically(">", 20))
+	g.Expect(late).To(BeNumerically(">", 0))
+}
+
+func TestAConversationEndsWithTheTurnThatFails(t *testing.T) {
+	g := NewWithT(t)
+	o := talks(open(t, 10, arrival.Windows{Measure: 500 * time.Millisecond, Drain: 2 * time.Second}, func(time.Duration) { <-time.After(400 * time.Millisecond) }), 3, time.Millisecond)
+	o.Timeout = 100 * time.Millisecond
+	w, requests := o.Release(t.Context())
+	g.Expect(metric.Unaccounted(record.Run{Requests: requests}.Of(w))).To(BeEmpty())
+	broken := 0
+	for i, r := range requests {
+		g.Expect(metric.Broken(r)).To(BeEmpty())
+		if i%3 == 0 {
+			g.Expect(r.Outcome).To(Equal(record.Timeout))
+			continue
+		}
+		g.Expect(r.Outcome).To(Equal(record.Cancelled))
+		g.Expect(r.SentAt).To(BeNil())
+		want := "not asked: the turn before it was not answered"
+		if r.ScheduledAt-*w.ReleasedAt >= o.Schedule.End {
+			want = "not asked: its moment came after the end of the measurement"
+		} else {
+			broken++
+		}
+		g.Expect(*r.Error).To(Equal(want))
+		g.Expect(r.EndedAt).To(Equal(r.ScheduledAt))
+	}
+	g.Expect(broken).To(BeNumerically(">=", 4))
 }

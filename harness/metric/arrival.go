@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -144,7 +145,9 @@ func kept(p *plan.Plan, o plan.Objective, r record.Request) (within bool, value 
 
 // judge judges a probe by its attempts, in the order of their arrivals.
 func judge(p *plan.Plan, search capacity.Search, rate float64, seed uint64, attempts []record.Request) (capacity.Probed, error) {
-	attempts = slices.SortedFunc(slices.Values(attempts), func(a, b record.Request) int { return a.Ordinal - b.Ordinal })
+	attempts = slices.SortedFunc(slices.Values(attempts), func(a, b record.Request) int {
+		return cmp.Or(cmp.Compare(a.ScheduledAt, b.ScheduledAt), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
 	objectives := p.Search.SLO.Objectives()
 	outcome, values := make(capacity.Outcome, len(objectives)), make([][]float64, len(objectives))
 	for i, o := range objectives {
@@ -240,12 +243,35 @@ func (c *checker) open(w record.Wave, place plan.Wave, attempts []record.Request
 		if r.Ordinal < 1 || r.Ordinal > len(s.Offsets) {
 			continue // said already
 		}
-		if at := *w.ReleasedAt + s.Offsets[r.Ordinal-1]; r.ScheduledAt != at {
+		if at := *w.ReleasedAt + s.Offsets[r.Ordinal-1]; s.Follows(r.Ordinal - 1) {
+			c.turn(r, attempts, s.Thinks[r.Ordinal-1])
+		} else if r.ScheduledAt != at {
 			c.inAttempt(r, "time", "it was scheduled at %d ns, and its arrival was drawn for %d ns", r.ScheduledAt, at)
 		}
-		if warm := !s.Measured(r.Ordinal - 1); r.Warmup != warm {
+		if warm := !s.Measured(r.ScheduledAt - *w.ReleasedAt); r.Warmup != warm {
 			c.inAttempt(r, "schedule", "warm-up is %t, and its arrival lies in the other window", r.Warmup)
 		}
+	}
+}
+
+// turn checks that an attempt came so long after the end of the one that it
+// follows, and was asked only if that was answered. This side sees an end a
+// little after it came: more than the plan allows the client is against the run.
+func (c *checker) turn(r record.Request, attempts []record.Request, think int64) {
+	at := slices.IndexFunc(attempts, func(q record.Request) bool { return q.Ordinal == r.Ordinal-1 })
+	if at < 0 {
+		return // said already
+	}
+	before := attempts[at]
+	due := before.EndedAt + think
+	switch late := r.ScheduledAt - due; {
+	case late < -before.Clock.BoundNS:
+		c.inAttempt(r, "time", "it was scheduled at %d ns, and the turn before it had ended and been thought about only at %d ns", r.ScheduledAt, due)
+	case late > c.plan.Gates.ClientLag.D().Nanoseconds():
+		c.byServer(r, "turn_late", "it was scheduled %s after the turn before it had ended and been thought about, the plan allows the client %s", time.Duration(late), c.plan.Gates.ClientLag)
+	}
+	if r.SentAt != nil && before.Outcome != record.OK {
+		c.inAttempt(r, "turn", "it was asked, and the turn before it ended as %s", before.Outcome)
 	}
 }
 

@@ -16,7 +16,7 @@ type Finding struct {
 	Code  string // a short name, such as "schedule" or "incomplete"
 	Where string // "lifecycle 2, wave 4, ordinal 7"; empty for the run
 	Text  string
-	// ByServer says that a server can bring it about all by itself: an honest
+	// ByServer says that a server, or a busy machine, can bring it about: an honest
 	// run may have it, and is invalid. Without it no honest run has such
 	// records, and their bundle does not hold.
 	ByServer bool

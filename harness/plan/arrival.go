@@ -62,6 +62,9 @@ type Arrivals struct {
 	Measure     Duration `yaml:"measure"`
 	Drain       Duration `yaml:"drain"`
 	MinRequests int      `yaml:"min_requests"` // measured ones, of each rate
+	// Think is the mean of the time, exponentially distributed, from the end of
+	// an answer to the next turn of its conversation; 0: the workload has none.
+	Think Duration `yaml:"think,omitempty"`
 	// DialAhead is how long before its moment a request's connection is opened.
 	DialAhead Duration `yaml:"dial_ahead"`
 	// InFlight is the most requests in flight; 0: none. Beyond is what becomes of
@@ -197,24 +200,37 @@ func (a *Arrivals) Levels() []Rate {
 	return []Rate{0}
 }
 
-func (a *Arrivals) windows() arrival.Windows {
-	return arrival.Windows{Warmup: a.Warmup.D(), Measure: a.Measure.D(), AtLeast: a.MinRequests, Drain: a.Drain.D()}
-}
-
-// declared draws a wave's arrivals in the plan's own time.
-func (a *Arrivals) declared(rate float64, seed uint64) (arrival.Schedule, error) {
-	process, err := arrival.New(a.spec(rate))
+// declared draws a wave's arrivals in the plan's own time. Of conversations so
+// many begin that their turns come at the rate, once the first have had all of
+// theirs.
+func (p *Plan) declared(rate float64, seed uint64) (arrival.Schedule, error) {
+	a, turns := p.Arrivals, p.Turns()
+	process, err := arrival.New(a.spec(rate / float64(turns)))
 	if err != nil {
 		return arrival.Schedule{}, err
 	}
-	return a.windows().Schedule(process, seed)
+	least := (a.MinRequests + turns - 1) / turns
+	s, err := arrival.Windows{Warmup: a.Warmup.D(), Measure: a.Measure.D(), AtLeast: least, Drain: a.Drain.D()}.Schedule(process, seed)
+	if err != nil || turns == 1 {
+		return s, err
+	}
+	return s.Conversations(turns, a.Think.D(), seed), nil
+}
+
+// Turns is how many requests each arrival brings, one after the other: those of
+// a conversation, or 1.
+func (p *Plan) Turns() int {
+	if s := p.Workload.Source; s != nil {
+		return max(1, s.Turns)
+	}
+	return 1
 }
 
 // ArrivalsOf are a wave's arrivals in this machine's time, drawn anew from its
 // rate and its seed. The error says what can't be drawn, which a plan that was
 // checked does not have, but a rate that a search came to may.
 func (p *Plan) ArrivalsOf(w Wave) (arrival.Schedule, error) {
-	s, err := p.Arrivals.declared(w.Rate, w.Seed)
+	s, err := p.declared(w.Rate, w.Seed)
 	if err != nil || p.TimeScale == 1 {
 		return s, err
 	}
@@ -222,13 +238,18 @@ func (p *Plan) ArrivalsOf(w Wave) (arrival.Schedule, error) {
 	for i := range s.Offsets {
 		s.Offsets[i] = scaled(s.Offsets[i])
 	}
+	for i, think := range s.Thinks {
+		if think > 0 {
+			s.Thinks[i] = scaled(think)
+		}
+	}
 	s.Warmup, s.End, s.Drain = scaled(s.Warmup), scaled(s.End), scaled(s.Drain)
 	return s, nil
 }
 
 // Open is an open loop's place in a lifecycle: its arrivals are drawn here.
 func (p *Plan) Open(number int, rate float64, seed uint64) (Wave, error) {
-	s, err := p.Arrivals.declared(rate, seed)
+	s, err := p.declared(rate, seed)
 	if err != nil {
 		return Wave{}, err
 	}

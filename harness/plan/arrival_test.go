@@ -63,6 +63,15 @@ func TestMistakesOfAnArrivalPlanSayWhatWouldBeRight(t *testing.T) {
 	}
 	_, err := arrivalPlan(t, "max_tokens: 128", "max_tokens: 1", "ttft_p95: 6s", "tpot_p95: 6s")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("search.slo.tpot_p95: with max_tokens: 1 no answer has a TPOT")))
+	const eight, talk = "{prompts: eight, max_tokens: 128, temperature: 0, lane: natural}", "{source: {kind: conversations, turns: 3, user: {fixed: 50}, output: {fixed: 20}}, temperature: 0, lane: natural}"
+	_, err = arrivalPlan(t, eight, talk)
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("arrivals.think: missing: write how long the user of a conversation thinks")))
+	_, err = arrivalPlan(t, "warmup: 30s", "think: 8s, warmup: 30s")
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("arrivals.think: nobody thinks between requests that stand alone")))
+	_, err = arrivalPlan(t, eight, strings.Replace(talk, "turns: 3", "turns: 0", 1), "warmup: 30s", "think: 0s, warmup: 30s")
+	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("workload.source.turns: 0 is too small"), ContainSubstring("arrivals.think: 0s leaves no time"))))
+	_, err = arrivalPlan(t, eight, talk, swept, "process: ramp, from: 1rps, to: 2rps, over: 1m, think: 8s")
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("arrivals.process: conversations begin at one rate")))
 	_, err = arrivalPlan(t, "search: {slo: {ttft_p95: 6s, failure_rate: 5%}, from: 0.25rps, to: 2rps, within: 25%, confidence: 90%}\n", "")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("claims[0]: slo_rate is what a search finds, and the plan has none")))
 }
@@ -105,4 +114,28 @@ func TestAScaledPlansArrivalsAreScaledAndItsDigestsAreNot(t *testing.T) {
 	unscaled, err := arrivalPlan(t, "time_scale: 100", "time_scale: 1")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(unscaled.Schedule().Lifecycles[0].Waves[0].ArrivalsSHA256).To(Equal(w.ArrivalsSHA256))
+}
+
+func TestConversationsBringTheirTurnsAtTheRate(t *testing.T) {
+	g := NewWithT(t)
+	p, err := arrivalPlan(t, "{prompts: eight, max_tokens: 128, temperature: 0, lane: natural}",
+		"{source: {kind: conversations, turns: 3, user: {fixed: 50}, output: {fixed: 20}}, temperature: 0, lane: natural}",
+		"rates: [0.2rps, 0.4rps, 0.6rps, 0.9rps]", "rates: [2rps]", "process: poisson", "process: constant", "warmup: 30s", "think: 8s, warmup: 30s", "min_requests: 200", "min_requests: 700")
+	g.Expect(err).NotTo(HaveOccurred())
+	w := p.Schedule().Lifecycles[0].Waves[0]
+	s, err := p.ArrivalsOf(w)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(w.Arrivals).To(Equal(len(s.Offsets)))
+	// 20 conversations in 30 s of warm-up, and 234 of three turns make 702.
+	g.Expect(len(s.Offsets)).To(Equal(3 * (20 + 234)))
+	g.Expect(s.Offsets[3]).To(Equal(int64(15*time.Millisecond)), "a conversation each 1.5 s, a hundred times faster")
+	sum := time.Duration(0)
+	for i := range s.Thinks {
+		if s.Follows(i) {
+			sum += time.Duration(s.Thinks[i])
+		}
+	}
+	g.Expect((sum / (2 * 254)).Seconds()).To(BeNumerically("~", 0.08, 0.012))
+	g.Expect(w.ArrivalsSHA256).To(HaveLen(64))
+	g.Expect(p.Turns()).To(Equal(3))
 }

@@ -14,7 +14,7 @@ func arrivalSpans(p *Plan) []writtenSpan {
 	if a := p.Arrivals; a != nil {
 		spans = append(spans,
 			writtenSpan{"arrivals.warmup", a.Warmup, 0}, writtenSpan{"arrivals.measure", a.Measure, 1}, writtenSpan{"arrivals.drain", a.Drain, 1},
-			writtenSpan{"arrivals.over", a.Over, 1}, writtenSpan{"arrivals.dial_ahead", a.DialAhead, 1})
+			writtenSpan{"arrivals.over", a.Over, 1}, writtenSpan{"arrivals.dial_ahead", a.DialAhead, 1}, writtenSpan{"arrivals.think", a.Think, 1})
 		for i, s := range a.Steps {
 			spans = append(spans, writtenSpan{fmt.Sprintf("arrivals.steps[%d].for", i), s.For, 1})
 		}
@@ -51,6 +51,7 @@ func (d *document) arrivals(p *Plan) {
 			}
 		}
 	}
+	d.conversations(p)
 	seen := map[Rate]int{}
 	for i, r := range a.Rates {
 		at := fmt.Sprintf("arrivals.rates[%d]", i)
@@ -136,6 +137,20 @@ func (d *document) search(p *Plan) {
 	}
 }
 
+// conversations checks what a workload of conversations asks of its arrivals.
+func (d *document) conversations(p *Plan) {
+	has, talks := d.has("arrivals.think"), p.Workload.Source != nil && p.Workload.Source.Kind == ConversationSource
+	switch {
+	case has && !talks:
+		d.odd("arrivals.think", "nobody thinks between requests that stand alone: leave it out, or have workload.source of the kind %s", ConversationSource)
+	case !has && talks:
+		d.odd("arrivals.think", "missing: write how long the user of a conversation thinks on average before the next turn, such as 8s")
+	}
+	if talks && p.Arrivals.Process != "" && !p.Arrivals.Swept() {
+		d.odd("arrivals.process", "conversations begin at one rate: write constant, poisson or gamma")
+	}
+}
+
 // drawn draws the plan's arrivals once, to say what can't be. searches says that
 // there is nothing wrong with its search.
 func (d *document) drawn(p *Plan, searches bool) {
@@ -156,8 +171,8 @@ func (d *document) drawn(p *Plan, searches bool) {
 		if a.Swept() {
 			at = fmt.Sprintf("arrivals.rates[%d]", i)
 		}
-		s, err := a.declared(float64(r), p.derived("curve", 1, i))
-		if n := len(s.Offsets); err == nil && (n == 0 || !s.Measured(n-1)) {
+		s, err := p.declared(float64(r), p.derived("curve", 1, i))
+		if n := len(s.Offsets); err == nil && (n == 0 || !s.Measured(s.Offsets[n-1])) {
 			d.odd(at, "no request comes in the measurement: measure longer, or ask for min_requests")
 		}
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 // prompts: they are drawn, or taken from a file. It is what package workloads
 // has under the same names; what is drawn is drawn from the plan's seed.
 type Source struct {
-	// Kind is "independent" or "prefix", which are drawn, or the format of a
-	// file: "jsonl", "azure", "mooncake" or "sharegpt".
+	// Kind is "independent", "prefix" or "conversations", which are drawn, or the
+	// format of a file: "jsonl", "azure", "mooncake" or "sharegpt".
 	Kind string `yaml:"kind"`
 	// Input and Output are the tokens of independent requests, and of their
 	// answers. Requests of prefix families have Prefix tokens in common with
@@ -22,6 +22,10 @@ type Source struct {
 	Prefix   int      `yaml:"prefix,omitempty"`
 	Suffix   *Lengths `yaml:"suffix,omitempty"`
 	Output   *Lengths `yaml:"output,omitempty"`
+	// Turns are those of each conversation, and User the tokens of what its user
+	// says in a turn; Output are those of an answer.
+	Turns int      `yaml:"turns,omitempty"`
+	User  *Lengths `yaml:"user,omitempty"`
 
 	DataFile `yaml:",inline"`
 	// Window is the part of a trace's own time that is taken; nil: all, or there
@@ -88,14 +92,21 @@ var fileKeys = []string{"file", "sha256", "license"}
 var sourceKinds = []sourceKind{
 	{name: "independent", needs: []string{"input", "output"}, lengths: true},
 	{name: "prefix", needs: []string{"families", "prefix", "suffix", "output"}, lengths: true},
+	{name: ConversationSource, needs: []string{"turns", "user", "output"}, lengths: true},
 	{name: "jsonl", needs: fileKeys, may: []string{"sample"}},
 	{name: "azure", needs: fileKeys, may: []string{"window", "sample"}, lengths: true, timed: true},
 	{name: "mooncake", needs: fileKeys, may: []string{"window", "sample"}, lengths: true, timed: true},
 	{name: "sharegpt", needs: fileKeys, may: []string{"sample"}},
 }
 
+// ConversationSource is the kind of source whose requests are the turns of
+// conversations: only an arrival plan can wait for their answers.
+const ConversationSource = "conversations"
+
 // Drawn says whether the requests are drawn, and from no file.
-func (s *Source) Drawn() bool { return s.Kind == "independent" || s.Kind == "prefix" }
+func (s *Source) Drawn() bool {
+	return s.Kind == "independent" || s.Kind == "prefix" || s.Kind == ConversationSource
+}
 
 // Segments says whether the entries are so many tokens of text that has to be
 // written, and not messages.
@@ -120,7 +131,7 @@ type Distribution struct {
 // Distributions are those that the source has.
 func (s *Source) Distributions() []Distribution {
 	var out []Distribution
-	for _, d := range []Distribution{{"input", s.Input}, {"suffix", s.Suffix}, {"output", s.Output}} {
+	for _, d := range []Distribution{{"input", s.Input}, {"suffix", s.Suffix}, {"user", s.User}, {"output", s.Output}} {
 		if d.Lengths != nil {
 			out = append(out, d)
 		}
@@ -161,7 +172,7 @@ func (e *expansion) source(s *Source) *Source {
 		return nil
 	}
 	out := *s
-	for _, to := range []**Lengths{&out.Input, &out.Suffix, &out.Output} {
+	for _, to := range []**Lengths{&out.Input, &out.Suffix, &out.User, &out.Output} {
 		if *to != nil && (*to).Empirical != nil {
 			values := *(*to).Empirical
 			*to = &Lengths{Empirical: &values}
@@ -205,6 +216,9 @@ func (d *document) source(p *Plan) {
 		d.odd("workload.max_tokens", "each request of a source of the kind %s has its own number: leave it out", k.name)
 	case !most && !k.lengths:
 		d.odd("workload.max_tokens", missing+"write how many tokens a request may get whose line doesn't say, such as 128")
+	}
+	if k.name == ConversationSource && p.Arrivals == nil {
+		d.odd(at+".kind", "only an arrival plan waits for an answer before it asks the next turn: write prefix, or make it an arrival plan")
 	}
 	if k.name == "sharegpt" && p.Workload.API == Completions {
 		d.odd("workload.api", "completions takes one prompt, and a request of sharegpt is the messages of a chat: write chat")
@@ -292,6 +306,9 @@ func (s Source) String() string {
 	var parts []string
 	if s.Families > 0 {
 		parts = append(parts, fmt.Sprintf("%d families of a prefix of %d tokens", s.Families, s.Prefix))
+	}
+	if s.Turns > 0 {
+		parts = append(parts, fmt.Sprintf("%d turns each", s.Turns))
 	}
 	for _, l := range s.Distributions() {
 		parts = append(parts, l.Key+" "+l.Lengths.String())

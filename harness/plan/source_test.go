@@ -68,6 +68,7 @@ func TestOneSlipInASourceIsOneMessage(t *testing.T) {
 	)
 	for _, test := range []struct{ in, old, new, rest, says string }{
 		{drawn, "kind: prefix", "kind: prefixes", "", `workload.source.kind: "prefixes" is not known; did you mean prefix?`},
+		{drawn, "kind: prefix, families: 4, prefix: 512, suffix", "kind: conversations, turns: 2, user", "", "workload.source.kind: only an arrival plan waits for an answer"},
 		{drawn, "kind: prefix, ", "", "", "workload.source.kind: missing: write independent, prefix,"},
 		{drawn, "families", "familes", "", "workload.source.familes: unknown key; did you mean families?"},
 		{drawn, "families: 4, ", "", "", "workload.source.families: missing: write how many families there are"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -50,6 +51,35 @@ func average(values []float64) float64 {
 		sum += v / float64(len(values))
 	}
 	return sum
+}
+
+// rewrittenLines is what verification says of a copy of a bundle in which a
+// file's lines were changed, with new sums.
+func rewrittenLines(dir, name string, change func(line map[string]any) bool) []string {
+	GinkgoHelper()
+	copied := filepath.Join(GinkgoT().TempDir(), "copy")
+	Expect(os.CopyFS(copied, os.DirFS(dir))).To(Succeed())
+	path := filepath.Join(copied, name)
+	data, err := os.ReadFile(path)
+	Expect(err).NotTo(HaveOccurred())
+	var out []string
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		var fields map[string]any
+		d := json.NewDecoder(strings.NewReader(line))
+		d.UseNumber()
+		Expect(d.Decode(&fields)).To(Succeed())
+		if change(fields) {
+			n++
+		}
+		written, err := json.Marshal(fields)
+		Expect(err).NotTo(HaveOccurred())
+		out = append(out, string(written)+"\n")
+	}
+	Expect(n).To(BeNumerically(">", 0), "nothing was changed")
+	Expect(os.WriteFile(path, []byte(strings.Join(out, "")), 0o644)).To(Succeed())
+	Expect(reports.Seal(copied)).To(Succeed())
+	return against(copied)
 }
 
 // only is the curve's one rate.
@@ -149,33 +179,9 @@ var _ = Describe("an open loop", Label("protocol", "search"), func() {
 				"search: {slo: {ttft_p95: 1s, failure_rate: 10%}, from: 4rps, to: 16rps, within: 50%, confidence: 90%}\nschedule:"))
 		})
 
-		// changed is what verification says of a copy in which a file's lines were
-		// changed, with new sums.
 		changed := func(name string, change func(line map[string]any) bool) []string {
 			GinkgoHelper()
-			copied := filepath.Join(GinkgoT().TempDir(), "copy")
-			Expect(os.CopyFS(copied, os.DirFS(dir))).To(Succeed())
-			path := filepath.Join(copied, name)
-			data, err := os.ReadFile(path)
-			Expect(err).NotTo(HaveOccurred())
-			var out []string
-			n := 0
-			for line := range strings.Lines(string(data)) {
-				var fields map[string]any
-				d := json.NewDecoder(strings.NewReader(line))
-				d.UseNumber()
-				Expect(d.Decode(&fields)).To(Succeed())
-				if change(fields) {
-					n++
-				}
-				written, err := json.Marshal(fields)
-				Expect(err).NotTo(HaveOccurred())
-				out = append(out, string(written)+"\n")
-			}
-			Expect(n).To(BeNumerically(">", 0), "nothing was changed")
-			Expect(os.WriteFile(path, []byte(strings.Join(out, "")), 0o644)).To(Succeed())
-			Expect(reports.Seal(copied)).To(Succeed())
-			return against(copied)
+			return rewrittenLines(dir, name, change)
 		}
 
 		It("keeps every probe, with its seed and its verdict", func() {
@@ -219,6 +225,73 @@ var _ = Describe("an open loop", Label("protocol", "search"), func() {
 				}
 				return at
 			})).To(ContainElement(ContainSubstring("its arrival lies in the other window")))
+		})
+	})
+
+	Context("of conversations", Ordered, func() {
+		var b reports.Bundle
+		var dir string
+		BeforeAll(func(ctx SpecContext) {
+			b, dir = crossover(ctx, arrivals("{prompts: eight, max_tokens: 4, temperature: 0, lane: fixed}",
+				"{source: {kind: conversations, turns: 3, user: {uniform: {min: 40, max: 60}}, output: {fixed: 8}}, temperature: 0, lane: fixed}",
+				"process: constant", "process: constant, think: 4s"))
+		})
+		nth := func(ordinal string, change func(l map[string]any)) []string {
+			GinkgoHelper()
+			return rewrittenLines(dir, record.RequestsFile, func(l map[string]any) bool {
+				at := l["lifecycle"] == json.Number("1") && l["wave"] == json.Number("1") && l["ordinal"] == json.Number(ordinal)
+				if at {
+					change(l)
+				}
+				return at
+			})
+		}
+		ns := func(l map[string]any, name string) int64 {
+			GinkgoHelper()
+			n, err := l[name].(json.Number).Int64()
+			Expect(err).NotTo(HaveOccurred())
+			return n
+		}
+
+		It("asks each turn once the answer before it has ended and been thought about, with the same text in both arms", func() {
+			Expect(b.Summary).To(KeepTheProtocol())
+			asked, late := 0, 0
+			inputs := map[int]string{}
+			for _, r := range b.Run.Requests {
+				if known, ok := inputs[r.Ordinal]; ok {
+					Expect(r.InputSHA256).To(Equal(known))
+				}
+				inputs[r.Ordinal] = r.InputSHA256
+				if r.SentAt != nil {
+					asked++
+					continue
+				}
+				late++
+				Expect(*r.Error).To(ContainSubstring("its moment came after the end of the measurement"))
+				Expect(r.Warmup).To(BeTrue())
+			}
+			Expect(asked).To(BeNumerically(">", 9*late))
+			Expect(*only(b).Candidate.Offered.Value).To(BeNumerically("~", 4, 0.8))
+		})
+
+		It("is not verified if a turn was asked before it could be", func() {
+			Expect(nth("5", func(l map[string]any) { l["scheduled_at_ns"] = ns(l, "scheduled_at_ns") - 1_000_000 })).
+				To(ContainElement(ContainSubstring("and the turn before it had ended and been thought about only at")))
+		})
+
+		It("is not verified if a turn was asked after one that failed", func() {
+			Expect(nth("4", func(l map[string]any) { l["outcome"], l["finish_reason"] = "truncated", nil })).
+				To(ContainElement(ContainSubstring("it was asked, and the turn before it ended as truncated")))
+		})
+
+		It("is invalid if the client was late with a turn", func() {
+			run := clone(b.Run)
+			for i := range run.Requests {
+				if r := &run.Requests[i]; r.Lifecycle == 1 && r.Ordinal == 5 {
+					r.ScheduledAt += int64(time.Second)
+				}
+			}
+			Expect(reports.Derive(b.Plan, run).Summary.Validity.Reasons).To(ContainElement(ContainSubstring("after the turn before it had ended and been thought about, the plan allows the client 500ms")))
 		})
 	})
 })

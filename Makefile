@@ -76,6 +76,10 @@ bench-peers: ## install those peers from the package index: minutes, several GB 
 calibrate: ## simulate what few pairs allow to infer, for the reports and docs/statistics.md
 	go run ./harness/crossing/calibrate
 
+.PHONY: docs
+docs: ## the documentation's screenshots of published bundles' pages: needs Chromium
+	go run ./cmd/screenshots
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }

@@ -175,9 +175,9 @@ func arrivalWords(b Bundle) []section {
 		{"Does it keep up?", keepsUp(b)},
 		{"The searches, probe by probe", probeLines(b)},
 		{"How to read this", arrivalReading(b)},
-		{"What this run does not show", arrivalLimits(b)},
+		{limitsTitle, arrivalLimits(b)},
 		{"Beside the load", beside(b)},
-		{"Nulls", arrivalNulls(b)},
+		{nullsTitle, arrivalNulls(b)},
 		{"Against its validity", grouped(b.Summary.Validity.Reasons)},
 		{"Notes", grouped(b.Summary.Validity.Notes)},
 	}

@@ -72,7 +72,11 @@ func (b Bundle) derived() ([]file, error) {
 	}
 	files := []file{{SummaryFile, append(summary, '\n')}, {ClaimsFile, append(claims, '\n')}, {ReportFile, []byte(Markdown(b))}}
 	drawings, err := figures(b)
-	return append(files, drawings...), err
+	if err != nil {
+		return nil, err
+	}
+	page, err := HTML(b)
+	return append(append(files, drawings...), file{PageFile, page}), err
 }
 
 // Read reads a bundle's plan and records, and derives the rest anew. The error

@@ -239,10 +239,10 @@ func crossoverWords(b Bundle) []section {
 		{"What pairs allow to infer", inference(b)},
 		{"Pairs that are left out", leftOut(b)},
 		{"Modelled, not observed", modelled(b)},
-		{"What this run does not show", crossoverLimits(b)},
+		{limitsTitle, crossoverLimits(b)},
 		{"Cost", costLines(b)},
 		{"Beside the load", beside(b)},
-		{"Nulls", crossoverNulls(b)},
+		{nullsTitle, crossoverNulls(b)},
 		{"Against its validity", grouped(b.Summary.Validity.Reasons)},
 		{"Notes", grouped(b.Summary.Validity.Notes)},
 	}

@@ -71,9 +71,9 @@ func words(b Bundle) []section {
 	return []section{
 		{"What was asked", asked(b)},
 		{"How to read this", reading(b)},
-		{"What this run does not show", limits(b)},
+		{limitsTitle, limits(b)},
 		{"Beside the load", beside(b)},
-		{"Nulls", nullsOf(b.Summary)},
+		{nullsTitle, nullsOf(b.Summary)},
 		{"Against its validity", grouped(b.Summary.Validity.Reasons)},
 		{"Notes", grouped(b.Summary.Validity.Notes)},
 	}

@@ -18,6 +18,7 @@ import (
 	"assay/harness/metric"
 	"assay/harness/plan"
 	"assay/harness/record"
+	"assay/reports/html"
 	"assay/workloads"
 )
 
@@ -302,15 +303,18 @@ func (v *verification) derived(b Bundle) {
 	for _, f := range files {
 		data, err := os.ReadFile(filepath.Join(v.dir, f.name))
 		switch {
+		case errors.Is(err, fs.ErrNotExist) && f.name == PageFile: // from before there was one
 		case errors.Is(err, fs.ErrNotExist):
 			v.found("%s: it is missing", f.name)
 		case err != nil:
 			v.found("%s: %s", f.name, err)
 		case bytes.Equal(data, f.data):
+		case f.name == PageFile:
+			v.add(pageDifference(f.name, data, f.data))
 		case strings.HasSuffix(f.name, ".json"):
 			v.add(jsonDifference(f.name, data, f.data))
 		case strings.HasSuffix(f.name, ".svg"):
-			v.add(figureDifference(f.name, data, f.data))
+			v.add(figureDifference(f.name, data, f.data, figureTolerance))
 		default:
 			v.add(textDifference(f.name, data, f.data))
 		}
@@ -417,10 +421,17 @@ func compact(v any) string {
 	return string(data)
 }
 
+// What no eye can see of a place on the paper: of a figure, which has it exactly,
+// and of a page, which has tenths.
+const (
+	figureTolerance = 0.01
+	pageTolerance   = 0.11
+)
+
 // figureDifference compares two drawings: their words exactly, their numbers to
 // what no eye can see, since machines round the last digit of a place on the
 // paper differently.
-func figureDifference(name string, got, want []byte) string {
+func figureDifference(name string, got, want []byte, tolerance float64) string {
 	number := regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?`)
 	const blank = "#"
 	if number.ReplaceAllString(string(got), blank) != number.ReplaceAllString(string(want), blank) {
@@ -430,11 +441,34 @@ func figureDifference(name string, got, want []byte) string {
 	for i := range w {
 		a, errA := strconv.ParseFloat(g[i], 64)
 		b, errB := strconv.ParseFloat(w[i], 64)
-		if errA != nil || errB != nil || math.Abs(a-b) > 0.01 {
+		if errA != nil || errB != nil || math.Abs(a-b) > tolerance {
 			return fmt.Sprintf("%s: it has %s where the records give %s", name, g[i], w[i])
 		}
 	}
 	return ""
+}
+
+// places are the attributes of a drawing in which machines may round otherwise.
+var places = regexp.MustCompile(` (d|x|y|viewBox)="[^"]*"`)
+
+// pageDifference compares two pages: their words and numbers exactly, the places
+// on the paper as those of a figure.
+func pageDifference(name string, got, want []byte) string {
+	const blank = " #"
+	g, w := places.ReplaceAll(got, []byte(blank)), places.ReplaceAll(want, []byte(blank))
+	if !bytes.Equal(g, w) {
+		if !bytes.Contains(got, []byte(`content="`+html.Version+`"`)) {
+			return fmt.Sprintf("%s: it is no page of version %s, which this program makes: verify it with the program that made it, or make it again (assay report --html)", name, html.Version)
+		}
+		const around = 40
+		at := 0
+		for at < min(len(g), len(w)) && g[at] == w[at] {
+			at++
+		}
+		said := func(text []byte) []byte { return text[min(max(at-around, 0), len(text)):min(at+around, len(text))] }
+		return fmt.Sprintf("%s: it says %q, and the records give %q", name, said(g), said(w))
+	}
+	return figureDifference(name, bytes.Join(places.FindAll(got, -1), nil), bytes.Join(places.FindAll(want, -1), nil), pageTolerance)
 }
 
 func textDifference(name string, got, want []byte) string {
@@ -535,7 +569,7 @@ func (v *verification) logs(run record.Run) {
 
 // strangers names every file that no bundle of this run has.
 func (v *verification) strangers(p *plan.Plan, run record.Run) error {
-	known := append(slices.Clone(evidence), TasksFile, PlanFile, SummaryFile, ClaimsFile, ReportFile, JUnitFile)
+	known := append(slices.Clone(evidence), TasksFile, PlanFile, SummaryFile, ClaimsFile, ReportFile, PageFile, JUnitFile)
 	if p.Telemetry != nil {
 		known = append(known, record.TelemetryFile, record.EngineMetricsFile)
 	}

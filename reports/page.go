@@ -180,29 +180,27 @@ func arrivalFinding(b Bundle) []string {
 			}
 			name = a.Arm.Arm
 			if a.Growth.Unstable {
-				beyond = fmt.Sprintf("at %s its backlog grew by %s a second", record.Rate(r.Rate), rate(*a.Growth.PerSecond.Value))
+				beyond = fmt.Sprintf("at %s it grew by %s a second", record.Rate(r.Rate), rate(*a.Growth.PerSecond.Value))
 			} else if a.Growth.Left > 0 {
 				beyond = fmt.Sprintf("at %s %d of %d attempts left it unserved", record.Rate(r.Rate), a.Growth.Left, a.Counts.Attempted)
 			}
 			if beyond != "" {
 				break
 			}
-			kept = fmt.Sprintf("no attempt left %s unserved and no backlog was seen to grow up to %s", name, record.Rate(r.Rate))
+			kept = fmt.Sprintf("Up to %s no attempt left %s unserved, and its backlog was not seen to grow", record.Rate(r.Rate), name)
 		}
 		switch {
 		case name == "":
 		case kept == "":
-			out = append(out, fmt.Sprintf("%s was not seen to keep up with any rate: %s.", name, beyond))
+			out = append(out, fmt.Sprintf("The backlog of %s was not seen to hold at any rate: %s.", name, beyond))
 		case beyond == "":
-			out = append(out, capital(kept)+", the highest that was tried.")
+			out = append(out, kept+"; no higher rate was tried.")
 		default:
-			out = append(out, capital(kept)+"; "+beyond+".")
+			out = append(out, kept+"; "+beyond+".")
 		}
 	}
 	return out
 }
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // claimVerdict says what the claims came to, and where none is supported the
 // reason that most of them share.

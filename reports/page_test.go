@@ -380,9 +380,9 @@ func TestThePageInABrowser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			data := page(t, c.bundle)
+			tab := opened(t, page(t, c.bundle), browser.View{Width: 1200, Height: 900})
 			for _, v := range []browser.View{{Width: 1200, Height: 900}, {Width: 360, Height: 700}, {Width: 1200, Height: 900, Dark: true}, {Width: 800, Height: 1000, Print: true}} {
-				tab := opened(t, data, v)
+				g.Expect(tab.Look(v)).To(Succeed())
 				g.Expect(tab.Messages()).To(BeEmpty(), "%+v", v)
 				g.Expect(tab.Asked()).To(HaveLen(1), "%+v: it asked for more than itself", v)
 				g.Expect(evaluate[bool](t, tab, "document.title !== 'run'")).To(BeTrue(), "a script of somebody else's ran")

@@ -18,7 +18,7 @@ import (
 var screenshots = []struct{ bundle, name, until string }{
 	{"h200-naive-vs-vllm", "page-concurrency.png", "timeline-64"},
 	{"crossover-cpu", "page-crossover.png", "crossing"},
-	{"arrival-cpu", "page-arrival.png", "rates"},
+	{"arrival-cpu", "page-arrival.png", "timeline-3"},
 }
 
 // largest is the most bytes that a picture may have.

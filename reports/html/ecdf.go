@@ -95,7 +95,7 @@ func (p Page) distribution(id, what, counted string, groups []group, of delay) f
 		f.Panels = append(f.Panels, paper.panel)
 	}
 	if thinned {
-		f.Caption = append(f.Caption, fmt.Sprintf("Drawn through %d of an arm's attempts at most, evenly by rank, the shortest and the longest among them; every attempt is in the table.", mostSteps))
+		f.Caption = append(f.Caption, fmt.Sprintf("Drawn through %d of an arm's attempts at most, evenly by rank, the shortest and the longest among them; the percentiles in the table are over every attempt.", mostSteps))
 	}
 	return f
 }
@@ -138,7 +138,7 @@ func (p Page) ecdf(paper *paper, s side, values []waited, x, y scale) (thinned b
 	for _, i := range shown {
 		share := float64(ranks[i]) / n
 		paper.mark(s.class+" dot", fmt.Sprintf("%.4f s: as long or shorter %.1f %% of %d\n%s", seen[i].value, float64(100*share), len(values), p.named(seen[i].at)),
-			shape{"", glyph(s.class, x.at(seen[i].value), y.at(share), 1.7)})
+			shape{"", glyph(s.class, x.at(seen[i].value), y.at(share), 1.3)})
 	}
 	for _, i := range evenly(len(cutOff), mostTicks) {
 		share := 0.0

@@ -62,7 +62,7 @@ const (
 	marginTop    = 20
 	marginBottom = 34
 	columnWidth  = 360 // of a panel that two or three of stand side by side
-	wideWidth    = 560
+	wideWidth    = 820
 )
 
 func newPaper(title string, w, h float64) *paper {

@@ -68,10 +68,19 @@ func (p Page) schedule() figure {
 	if until > 300 {
 		unit, name = 60, "minutes of the run"
 	}
-	each := min(18, max(7, 260/float64(len(ran))))
+	each := min(20, max(11, 260/float64(len(ran))))
 	height := marginTop + float64(each*float64(len(ran))) + marginBottom
 	paper := newPaper("", wideWidth, height)
-	const left = 110
+	longest := 0
+	names := make([]string, len(ran))
+	for n, l := range ran {
+		names[n] = fmt.Sprintf("%d %s", l.Number, cut(l.Arm, 20))
+		if l.Lane != "" {
+			names[n] += ", " + l.Lane
+		}
+		longest = max(longest, len([]rune(names[n])))
+	}
+	left := 14 + float64(6.4*float64(longest)) // about as wide as the names
 	x := scale{min: 0, max: until / unit, from: left, to: wideWidth - marginRight}
 	bottom := height - marginBottom
 	var grid path
@@ -85,11 +94,7 @@ func (p Page) schedule() figure {
 	paper.write("t m", (x.from+x.to)/2, bottom+28, name)
 	for n, l := range ran {
 		top := marginTop + float64(each*float64(n))
-		name := fmt.Sprintf("%d %s", l.Number, cut(l.Arm, 14))
-		if l.Lane != "" {
-			name += ", " + l.Lane
-		}
-		paper.write("t e "+p.class(l.Arm)+"t", left-6, top+each/2+3.5, name)
+		paper.write("t e "+p.class(l.Arm)+"t", left-6, top+each/2+3.5, names[n])
 		for _, s := range stretches {
 			from, to := moment(l.Lifecycle, s.from), moment(l.Lifecycle, s.to)
 			if from == nil || to == nil || *to < *from {

@@ -12,7 +12,7 @@ import (
 // stripHeight is that of a quantity under a timeline, and mostLooks how many of
 // its looks can be pointed at.
 const (
-	stripHeight = 46
+	stripHeight = 50
 	mostLooks   = 60
 )
 
@@ -108,9 +108,9 @@ func (p Page) strip(paper *paper, of span, s series, x scale, top float64) {
 			high = max(high, l.value)
 		}
 	}
-	y := scale{min: 0, max: max(high, 1e-9), from: top + stripHeight - 4, to: top + 16}
+	y := scale{min: 0, max: max(high, 1e-9), from: top + stripHeight - 4, to: top + 20}
 	paper.behind("axis", segment(x.from, y.from, x.to, y.from))
-	paper.write("t", x.from+2, top+12, fmt.Sprintf("%s, up to %s %s", s.name, short(math.Round(float64(high*100))/100), s.unit))
+	paper.write("t", x.from+2, top+14, fmt.Sprintf("%s, up to %s %s", s.name, short(math.Round(float64(high*100))/100), s.unit))
 	var line path
 	drawn := extremes(within, 4*mostLooks)
 	for n, i := range drawn {

@@ -55,12 +55,17 @@ func (s sweep) draw(names [2]string) panel {
 	if s.limit != nil {
 		low, high = min(low, *s.limit), max(high, *s.limit)
 	}
+	if s.identity {
+		for _, t := range s.ticks {
+			low, high = min(low, t.value), max(high, t.value)
+		}
+	}
 	x := scale{min: s.ticks[0].value / 1.3, max: s.ticks[len(s.ticks)-1].value * 1.3, from: marginLeft, to: columnWidth - marginRight, log: true}
 	if s.ticks[0].value <= 0 {
 		x = scale{min: -1, max: 1, from: x.from, to: x.to}
 	}
 	y := scale{min: 0, max: max(high*1.08, 1e-9), from: height - marginBottom, to: marginTop}
-	if !s.linear && low > 0 && high/low >= 10 {
+	if !s.linear && low > 0 && (high/low >= 10 || s.identity) {
 		y.min, y.max, y.log = low/1.3, high*1.3, true
 	}
 	if s.most > 0 {
@@ -208,7 +213,7 @@ func (p Page) arrivals() figure {
 		Keys: p.armKeys("at least so long: cut short by failures"),
 	}
 	waits := sweep{title: "TTFT from the scheduled moment", along: "requests a second", up: "seconds, p95, and p50 to p99"}
-	done := sweep{title: "Completed of what was offered", along: "requests a second that were offered", up: "completed a second", linear: true, identity: true}
+	done := sweep{title: "Completed of what was offered", along: "requests a second that were offered", up: "completed a second", identity: true}
 	if s := p.Plan.Search; s != nil && s.SLO.TTFT95 > 0 {
 		limit := s.SLO.TTFT95.D().Seconds()
 		waits.limit = &limit

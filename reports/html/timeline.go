@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"assay/harness/metric"
 	"assay/harness/record"
@@ -217,33 +216,34 @@ func (p Page) row(paper *paper, i int, zero int64, x scale, top, tall float64) {
 	paper.mark("row", p.tip(i, zero), shapes...)
 }
 
-// middle picks the wave whose goodput is the median one, and says so. Of an even
-// number it is the lower of the two in the middle.
+// middle picks the wave whose goodput is the median one, or of open loops, which
+// have none each, the one of as many ok attempts, and says so. Of an even number
+// it is the lower of the two in the middle.
 func (p Page) middle(arm string, is func(metric.Wave) bool, at map[key2][]int) (record.Wave, string, bool) {
 	var own []metric.Wave
-	ran := 0
 	for _, w := range p.Summary.Waves {
-		if w.Arm != arm || w.Warmup || !is(w) || len(at[key2{w.Lifecycle, w.Number}]) == 0 {
-			continue
-		}
-		ran++
-		if w.Goodput.Value != nil {
+		if w.Arm == arm && !w.Warmup && is(w) && len(at[key2{w.Lifecycle, w.Number}]) > 0 {
 			own = append(own, w)
 		}
 	}
-	slices.SortStableFunc(own, func(a, b metric.Wave) int { return cmp.Compare(*a.Goodput.Value, *b.Goodput.Value) })
-	if len(own) == 0 {
-		for _, w := range p.Summary.Waves {
-			if w.Arm == arm && !w.Warmup && is(w) && len(at[key2{w.Lifecycle, w.Number}]) > 0 {
-				return p.recorded(w), fmt.Sprintf("%s: lifecycle %d, wave %d, the first of %d, since none has a goodput.", arm, w.Lifecycle, w.Number, ran), true
-			}
+	what := "goodput, %.2f tok/s,"
+	by := func(w metric.Wave) float64 {
+		if w.Goodput.Value == nil {
+			return 0
 		}
+		return *w.Goodput.Value
+	}
+	if !slices.ContainsFunc(own, func(w metric.Wave) bool { return w.Goodput.Value != nil }) {
+		what, by = "number of ok attempts, %.0f,", func(w metric.Wave) float64 { return float64(w.Counts.OK) }
+	}
+	if len(own) == 0 {
 		return record.Wave{}, "", false
 	}
+	slices.SortStableFunc(own, func(a, b metric.Wave) int { return cmp.Compare(by(a), by(b)) })
 	w := own[(len(own)-1)/2]
 	why := "the only one"
 	if len(own) > 1 {
-		why = fmt.Sprintf("whose goodput, %s tok/s, is the middle one of %d", strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.2f", *w.Goodput.Value), "0"), "."), len(own))
+		why = fmt.Sprintf("whose "+what+" is the middle one of %d", by(w), len(own))
 	}
 	return p.recorded(w), fmt.Sprintf("%s: lifecycle %d, wave %d, %s.", arm, w.Lifecycle, w.Number, why), true
 }

@@ -50,8 +50,9 @@ type View struct {
 
 // Tab is a page that is open.
 type Tab struct {
-	ctx   context.Context
-	close []context.CancelFunc
+	ctx     context.Context
+	close   []context.CancelFunc
+	address string
 
 	mu       sync.Mutex
 	messages []string
@@ -71,7 +72,20 @@ func Open(ctx context.Context, browser, file string, v View) (*Tab, error) {
 	allocated, endBrowser := chromedp.NewExecAllocator(ctx, options...)
 	t := &Tab{}
 	inside, endTab := chromedp.NewContext(allocated, chromedp.WithListener(t.hear))
-	t.ctx, t.close = inside, []context.CancelFunc{endTab, endBrowser}
+	t.ctx, t.close, t.address = inside, []context.CancelFunc{endTab, endBrowser}, (&url.URL{Scheme: "file", Path: path}).String()
+	if err := t.Look(v); err != nil {
+		t.Close()
+		return nil, fmt.Errorf("%s can't be opened in %s: %w", file, browser, err)
+	}
+	return t, nil
+}
+
+// Look opens the page anew, in another view. What it said and asked for before
+// is forgotten.
+func (t *Tab) Look(v View) error {
+	t.mu.Lock()
+	t.messages, t.asked = nil, nil
+	t.mu.Unlock()
 	scheme, medium := "light", "screen"
 	if v.Dark {
 		scheme = "dark"
@@ -79,17 +93,12 @@ func Open(ctx context.Context, browser, file string, v View) (*Tab, error) {
 	if v.Print {
 		medium = "print"
 	}
-	err = chromedp.Do(inside,
+	return chromedp.Do(t.ctx,
 		command(network.Enable, network.EnableParams{}), command(log.Enable, cdp.Empty{}), command(runtime.Enable, cdp.Empty{}),
 		command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(v.Width), Height: int64(v.Height), DeviceScaleFactor: 1, Mobile: v.Width < 600}),
 		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}),
-		chromedp.Navigate((&url.URL{Scheme: "file", Path: path}).String()),
+		chromedp.Navigate(t.address),
 	)
-	if err != nil {
-		t.Close()
-		return nil, fmt.Errorf("%s can't be opened in %s: %w", file, browser, err)
-	}
-	return t, nil
 }
 
 // command is a step that gives nothing.

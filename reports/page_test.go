@@ -35,6 +35,17 @@ func TestTheUsualBundleHasAPageAndAnOlderOneHoldsWithout(t *testing.T) {
 	g.Expect(v.Reasons).To(BeEmpty())
 }
 
+func TestThePageOfARunIsThatOfItsRecordsReadAgain(t *testing.T) {
+	g := NewWithT(t)
+	p, busy := recordtest.Plan(), 0.25
+	run := recordtest.Run(p, recordtest.Options{Fails: failing})
+	run.Environment.Facts["client_proof"] = record.Fact{Value: record.ClientProof{Streams: 64, Events: 6400, Busiest: &busy}, Provenance: record.ClientObserved}
+	dir := written(t, filepath.Join(t.TempDir(), "bundle"), p, run)
+	v, err := reports.Verify(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(BeEmpty())
+}
+
 func TestAPageThatSaysAnotherNumberDoesNotHold(t *testing.T) {
 	number := regexp.MustCompile(`<td>1999\.`)
 	for name, c := range map[string]struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -53,6 +54,14 @@ func TestVerifysExitCodes(t *testing.T) {
 	code, out, _ = call(t, "report", dir)
 	g.Expect(code).To(Equal(0))
 	g.Expect(out).To(ContainSubstring("speed-up"))
+	page := filepath.Join(t.TempDir(), "page.html")
+	code, out, _ = call(t, "report", "--html", page, dir)
+	g.Expect(code).To(Equal(0))
+	g.Expect(out).To(BeEmpty())
+	g.Expect(os.ReadFile(page)).To(ContainSubstring(`<table>`))
+	code, _, errs = call(t, "report", "--html", filepath.Join(dir, "no", "such", "folder"), dir)
+	g.Expect(code).To(Equal(2))
+	g.Expect(errs).To(ContainSubstring("name another file"))
 	code, _, _ = call(t, "verify")
 	g.Expect(code).To(Equal(2), "it was called wrongly")
 }

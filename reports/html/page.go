@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"slices"
@@ -81,7 +82,26 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"bare":   func(s string) string { return strings.ReplaceAll(s, "_", " ") },
 	"most":   atMost,
 	"null":   func(v any) bool { return v == nil },
+	"fact":   fact,
 }).Parse(pageText))
+
+// fact writes a fact's value: a text as it is, anything else as JSON with its
+// keys in order, so that it is the same whether a run was kept or read.
+func fact(v any) (string, error) {
+	if text, is := v.(string); is {
+		return text, nil
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	var plain any
+	if err := json.Unmarshal(data, &plain); err != nil {
+		return "", err
+	}
+	data, err = json.Marshal(plain)
+	return string(data), err
+}
 
 // policy lets the page run its own style and script, known by their digests, and
 // nothing else: no other script, no other file, no address.

@@ -30,7 +30,7 @@ var (
 
 // curve draws a lane's mean D(n) with the band over all n, the pointwise
 // interval inside it, and a mark at each pair's first crossing.
-func curve(b Bundle, l metric.Lane) ([]byte, error) {
+func curve(b Bundle, l metric.Lane) (*plot.Plot, error) {
 	base, cand := names(b)
 	p := plot.New()
 	what := ""
@@ -48,12 +48,15 @@ func curve(b Bundle, l metric.Lane) ([]byte, error) {
 	if err := fill(p, l); err != nil {
 		return nil, err
 	}
-	return drawn(p, 0)
+	return p, nil
 }
+
+// The size of a figure on paper.
+const figureWidth, figureHeight = 9 * vg.Inch, 4.5 * vg.Inch
 
 // drawn is a figure as it lies in a bundle, with a margin on either side.
 func drawn(p *plot.Plot, margin vg.Length) ([]byte, error) {
-	canvas := vgsvg.New(9*vg.Inch, 4.5*vg.Inch)
+	canvas := vgsvg.New(figureWidth, figureHeight)
 	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, 0, 0))
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {

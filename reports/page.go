@@ -95,7 +95,12 @@ func finding(b Bundle) []string {
 		out = append(out, goodputFinding(b)...)
 	}
 	if len(out) == 0 {
-		out = append(out, "Nothing was recorded that could be compared.")
+		return []string{"Nothing was recorded that could be compared."}
+	}
+	if b.Summary.Provenance == record.Emulated { // each may be read alone
+		for i := range out {
+			out[i] = "Emulated: " + out[i]
+		}
 	}
 	return out
 }

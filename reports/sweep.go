@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"assay/harness/metric"
-	"assay/harness/plan"
 )
 
 // goodputFile is the figure of a concurrency run's results, in its bundle, and
@@ -42,7 +41,7 @@ type sweep struct {
 
 // goodput draws both arms' token goodput against the clients that came at once:
 // a mark at each tier's median, and a bar over the range of its waves.
-func goodput(b Bundle) ([]byte, error) {
+func goodput(b Bundle) (*plot.Plot, error) {
 	base, cand := names(b)
 	of := func(arm func(metric.Tier) metric.Arm) []level {
 		var out []level
@@ -69,7 +68,7 @@ func goodput(b Bundle) ([]byte, error) {
 
 // waits draws both arms' TTFT from the scheduled moment against the rate: a mark
 // at the p95, and a bar from the p50 to the p99.
-func waits(b Bundle) ([]byte, error) {
+func waits(b Bundle) (*plot.Plot, error) {
 	base, cand := names(b)
 	of := func(arm func(metric.Rate) metric.OpenArm) []level {
 		var out []level
@@ -96,7 +95,7 @@ func waits(b Bundle) ([]byte, error) {
 	return s.draw(b)
 }
 
-func (s sweep) draw(b Bundle) ([]byte, error) {
+func (s sweep) draw(b Bundle) (*plot.Plot, error) {
 	base, cand := names(b)
 	arms := []struct {
 		name   string
@@ -170,7 +169,7 @@ func (s sweep) draw(b Bundle) ([]byte, error) {
 	if hollows {
 		p.Legend.Add("hollow: " + s.hollow)
 	}
-	return drawn(p, vg.Points(6))
+	return p, nil
 }
 
 // series is an arm's line through its marks, and the bars over its ranges.
@@ -255,31 +254,4 @@ func decades(low, high float64) []plot.Tick {
 		}
 	}
 	return out
-}
-
-// figures are the drawings of a bundle, by their names, in their order.
-func figures(b Bundle) ([]file, error) {
-	var out []file
-	if b.Plan.Experiment == plan.Concurrency {
-		figure, err := goodput(b)
-		if err != nil {
-			return nil, fmt.Errorf("the figure of the goodput can't be drawn: %w", err)
-		}
-		out = append(out, file{goodputFile, figure})
-	}
-	if b.Plan.Arrivals != nil {
-		figure, err := waits(b)
-		if err != nil {
-			return nil, fmt.Errorf("the figure of the TTFT can't be drawn: %w", err)
-		}
-		out = append(out, file{ttftFile, figure})
-	}
-	for _, l := range b.Summary.Lanes {
-		figure, err := curve(b, l)
-		if err != nil {
-			return nil, fmt.Errorf("the figure of the %s lane can't be drawn: %w", l.Lane, err)
-		}
-		out = append(out, file{curveFile(l.Lane), figure})
-	}
-	return out, nil
 }

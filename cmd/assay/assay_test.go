@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,10 +56,16 @@ func TestVerifysExitCodes(t *testing.T) {
 	g.Expect(code).To(Equal(0))
 	g.Expect(out).To(ContainSubstring("speed-up"))
 	page := filepath.Join(t.TempDir(), "page.html")
-	code, out, _ = call(t, "report", "--html", page, dir)
+	picture := filepath.Join(t.TempDir(), "figure.png")
+	code, out, _ = call(t, "report", "--html", page, "--png", picture, dir)
 	g.Expect(code).To(Equal(0))
 	g.Expect(out).To(BeEmpty())
 	g.Expect(os.ReadFile(page)).To(ContainSubstring(`<table>`))
+	drawn, err := os.ReadFile(picture)
+	g.Expect(err).NotTo(HaveOccurred())
+	config, err := png.DecodeConfig(bytes.NewReader(drawn))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config.Width).To(Equal(1728))
 	code, _, errs = call(t, "report", "--html", filepath.Join(dir, "no", "such", "folder"), dir)
 	g.Expect(code).To(Equal(2))
 	g.Expect(errs).To(ContainSubstring("name another file"))

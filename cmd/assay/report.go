@@ -10,13 +10,13 @@ import (
 )
 
 func reportCommand() *cobra.Command {
-	page := ""
+	page, picture := "", ""
 	c := &cobra.Command{
 		Use:   "report DIR|FILE.tar.zst",
 		Short: "print a bundle's tables, computed anew from its records",
 		Long: "Prints a bundle's tables and the words under them, computed anew from its plan and records: what its report.md\n" +
 			"says is not read. It checks nothing: see assay verify. With --html it writes the same, with the figures, as a page\n" +
-			"of one file, and prints nothing.\n\n" +
+			"of one file, with --png the main figure alone, and prints nothing.\n\n" +
 			"Exit codes: 0 printed, 1 printed without what could not be read, 2 there was nothing to print.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,10 +29,16 @@ func reportCommand() *cobra.Command {
 			if b.Plan == nil {
 				return fmt.Errorf("%s can't be read: %w", args[0], err)
 			}
-			if page == "" {
+			if page == "" && picture == "" {
 				fmt.Fprint(cmd.OutOrStdout(), reports.Terminal(b))
-			} else if err := writePage(b, page); err != nil {
-				return err
+			}
+			for _, f := range []struct {
+				name string
+				make func(reports.Bundle) ([]byte, error)
+			}{{page, reports.HTML}, {picture, reports.Picture}} {
+				if err := writeReport(b, f.name, f.make); err != nil {
+					return err
+				}
 			}
 			if err != nil {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s is not whole, and this report is without what could not be read: go tool assay verify %s\n%s\n", args[0], args[0], err)
@@ -42,17 +48,21 @@ func reportCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&page, "html", "", "write the page to this `file`, over what is there")
+	c.Flags().StringVar(&picture, "png", "", "write the main figure to this `file`, over what is there")
 	return c
 }
 
-// writePage writes a bundle's page where it is wanted.
-func writePage(b reports.Bundle, name string) error {
-	data, err := reports.HTML(b)
+// writeReport writes what is made of a bundle to a file, unless none is named.
+func writeReport(b reports.Bundle, name string, make func(reports.Bundle) ([]byte, error)) error {
+	if name == "" {
+		return nil
+	}
+	data, err := make(b)
 	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(name, data, 0o644); err != nil {
-		return fmt.Errorf("the page can't be written: %w; name another file", err)
+		return fmt.Errorf("the report can't be written: %w; name another file", err)
 	}
 	return nil
 }

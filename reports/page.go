@@ -83,24 +83,24 @@ func tiers(of []int) string {
 // finding is what was seen, in sentences. It claims nothing.
 func finding(b Bundle) []string {
 	var out []string
-	if !b.Summary.Validity.Valid {
-		out = append(out, "This run is INVALID: what follows is what was recorded, and it shows nothing of either server.")
-	}
 	switch {
 	case b.Plan.Pairing != nil:
-		out = append(out, crossingFinding(b)...)
+		out = crossingFinding(b)
 	case b.Plan.Arrivals != nil:
-		out = append(out, arrivalFinding(b)...)
+		out = arrivalFinding(b)
 	default:
-		out = append(out, goodputFinding(b)...)
+		out = goodputFinding(b)
 	}
 	if len(out) == 0 {
-		return []string{"Nothing was recorded that could be compared."}
+		out = []string{"Nothing was recorded that could be compared."}
 	}
 	if b.Summary.Provenance == record.Emulated { // each may be read alone
 		for i := range out {
 			out[i] = "Emulated: " + out[i]
 		}
+	}
+	if !b.Summary.Validity.Valid {
+		out = append([]string{"This run is INVALID: what follows is what was recorded, and it shows nothing of either server."}, out...)
 	}
 	return out
 }

@@ -186,6 +186,91 @@ func TestEveryNumberOfTheOneTableIsTheSummarys(t *testing.T) {
 	}
 }
 
+func TestTheDistributionsPercentilesAreTheSummarys(t *testing.T) {
+	g := NewWithT(t)
+	b := published(t, "h200-naive-vs-vllm")
+	figure := elements(parsed(t, page(t, b)), func(n *html.Node) bool { return attribute(n, "id") == "ttft" })
+	g.Expect(figure).To(HaveLen(1))
+	rows := map[string][]string{}
+	for _, tr := range elements(figure[0], func(n *html.Node) bool { return n.Data == "tr" }) {
+		var row []string
+		for _, c := range elements(tr, func(n *html.Node) bool { return n.Data == "td" || n.Data == "th" }) {
+			row = append(row, text(c))
+		}
+		rows[row[0]+", "+row[1]] = row
+	}
+	for _, tier := range b.Summary.Tiers {
+		for _, a := range []metric.Arm{tier.Baseline, tier.Candidate} {
+			row := rows[fmt.Sprintf("%s, %s", record.Clients(tier.Tier), a.Arm)]
+			g.Expect(row).To(HaveLen(10))
+			g.Expect(row[2:4]).To(Equal([]string{fmt.Sprint(a.TTFTAll95.N), fmt.Sprint(a.TTFTAll95.Censored)}))
+			for i, v := range map[int]metric.Value{5: a.TTFTAll50, 7: a.TTFTAll95, 8: a.TTFTAll99} {
+				g.Expect(same(row[i], *v.Value)).To(BeTrue(), "%s is %v", row[i], *v.Value)
+				g.Expect(strings.HasPrefix(row[i], "≥")).To(Equal(v.AtLeast), row[i])
+			}
+		}
+	}
+}
+
+func TestWhateverRanHasAPage(t *testing.T) {
+	stopped := func(lifecycle, wave int) bool { return lifecycle == 1 && wave == 1 }
+	for name, c := range map[string]struct {
+		run  func(p *plan.Plan) record.Run
+		says string
+	}{
+		"a tier alone": {func(p *plan.Plan) record.Run {
+			return recordtest.Run(p, recordtest.Options{Selected: func(tier int) bool { return tier == 4 }})
+		}, "The run is partial."},
+		"stopped": {func(p *plan.Plan) record.Run { return recordtest.Run(p, recordtest.Options{Stopped: stopped}) }, "The run is interrupted."},
+		"all failed": {func(p *plan.Plan) record.Run {
+			return recordtest.Run(p, recordtest.Options{Fails: func(record.Request) bool { return true }})
+		}, "8 of 8 cut off"},
+		"no record":     {func(p *plan.Plan) record.Run { return record.Run{} }, "Nothing was recorded that could be compared."},
+		"mad times":     {func(p *plan.Plan) record.Run { return mad(recordtest.Run(p, recordtest.Options{Fails: failing})) }, "INVALID"},
+		"no first sent": {func(p *plan.Plan) record.Run { return unsent(recordtest.Run(p, recordtest.Options{})) }, "INVALID"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := recordtest.Plan("tiers: [1, 4], repeats: 2", "tiers: [1, 4], repeats: 2")
+			data := page(t, reports.Derive(p, c.run(p)))
+			for what, is := range map[string]bool{"</html>": true, "NaN": false, "+Inf": false, c.says: true} {
+				g.Expect(strings.Contains(data, what)).To(Equal(is), "the page has %q", what)
+			}
+		})
+	}
+}
+
+// mad is a run with moments that no clock gives.
+func mad(run record.Run) record.Run {
+	for i := range run.Requests {
+		r := &run.Requests[i]
+		switch i % 4 {
+		case 0:
+			r.EndedAt = 1 << 62
+		case 1:
+			r.ScheduledAt, r.EndedAt = 1<<62, 0
+		case 2:
+			early := int64(-1 << 62)
+			r.FirstTokenAt, r.LastTokenAt = &early, &early
+		default:
+			r.Ordinal, r.Tier = -7, 0
+		}
+	}
+	return run
+}
+
+// unsent is a run of which nothing says when it was sent.
+func unsent(run record.Run) record.Run {
+	for i := range run.Requests {
+		r := &run.Requests[i]
+		r.SentAt, r.FirstTokenAt, r.LastTokenAt = nil, nil, nil
+	}
+	for i := range run.Waves {
+		run.Waves[i].ReleasedAt = nil
+	}
+	return run
+}
+
 func TestEveryPairsCurveIsTheOneThatTheMeanIsOf(t *testing.T) {
 	g := NewWithT(t)
 	b := published(t, "crossover-cpu")

@@ -42,8 +42,13 @@ func (s scale) ticks(about int) []tick {
 		return nil
 	}
 	var out []tick
-	for i := math.Ceil(s.min/step - 1e-9); float64(i*step) <= s.max+float64(step*1e-9); i++ {
-		out = append(out, tick{float64(i * step), short(float64(i * step))})
+	first := math.Ceil(s.min/step - 1e-9)
+	for i := range 2*about + 2 { // counted, since beyond 2⁵³ one more is the same
+		v := float64((first + float64(i)) * step)
+		if v > s.max+float64(step*1e-9) {
+			break
+		}
+		out = append(out, tick{v, short(v)})
 	}
 	return out
 }
@@ -65,6 +70,9 @@ func roundStep(step float64) float64 {
 // decades are ticks at the powers of ten, and at two and five times those where
 // there is room for them.
 func (s scale) decades(about int) []tick {
+	if s.min <= 0 || s.max <= s.min || math.IsInf(s.max, 1) {
+		return nil
+	}
 	var out []tick
 	span := math.Log10(s.max / s.min)
 	every := 1.0

@@ -154,6 +154,7 @@ func (p Page) goodput() figure {
 	}
 	rates := sweep{title: "Token goodput of a wave", along: "clients at once", up: "tok/s"}
 	failures := sweep{title: "Attempts that failed", along: "clients at once", up: "% of all attempts", linear: true, most: 100}
+	failed := false
 	for _, t := range p.Summary.Tiers {
 		if t.Status == "not_selected" {
 			continue
@@ -170,13 +171,19 @@ func (p Page) goodput() figure {
 				})
 			}
 			if n := a.Counts.Attempted; n > 0 {
+				failed = failed || a.Counts.Failed > 0
 				share := 100 * float64(a.Counts.Failed) / float64(n)
 				failures.arms[i] = append(failures.arms[i], level{at: at.value, point: share, low: share, high: share, hollow: a.Counts.Failed > 0,
 					tip: fmt.Sprintf("%s: %d of %d attempts failed (%.0f %%)", where, a.Counts.Failed, n, share)})
 			}
 		}
 	}
-	f.keep(rates.draw(p.names2()), failures.draw(p.names2()))
+	f.keep(rates.draw(p.names2()))
+	if failed {
+		f.keep(failures.draw(p.names2()))
+	} else {
+		f.Caption = append(f.Caption, "No attempt failed.")
+	}
 	return f
 }
 

@@ -180,9 +180,13 @@ func (p Page) timeline(s span, title, from string, until float64, rows []int) pa
 func (p Page) row(paper *paper, i int, zero int64, x scale, top, tall float64) {
 	r := &p.Run.Requests[i]
 	at := func(ns int64) float64 { return x.at(p.seconds(ns - zero)) }
+	thick := tall
+	if tall > 2 {
+		thick -= 0.4 // rows that have room are told apart
+	}
 	bar := func(from, to int64) string {
 		left, right := at(from), at(to)
-		return fmt.Sprintf("M%s %sh%sv%sh-%sZ", place(left), place(top), place(max(right-left, 0.6)), place(max(tall-0.4, 0.6)), place(max(right-left, 0.6)))
+		return fmt.Sprintf("M%s %sh%sv%sh-%sZ", place(left), place(top), place(max(right-left, 0.6)), place(max(thick, 0.8)), place(max(right-left, 0.6)))
 	}
 	wait, flow := "wait", "flow"
 	if r.Outcome != record.OK {

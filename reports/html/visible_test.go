@@ -15,13 +15,13 @@ func TestWhatATextHidesIsMadeVisible(t *testing.T) {
 	g := NewWithT(t)
 	for text, want := range map[string]string{
 		"plain, ä 你好 👩‍👩‍👧\n\ttoo": "plain, ä 你好 👩‍👩‍👧\n\ttoo",
-		"\x1b[31mred\x1b[0m":        "␛[31mred␛[0m",
+		"\x1b[31mred\x1b[0m":       "␛[31mred␛[0m",
 		"a\x00b\rc\x7f\u0085":      "a␀b␍c␡⟨U+0085⟩",
-		"\u202egnp.exe\u202c":       "⟨U+202E⟩gnp.exe⟨U+202C⟩",
-		"zero\u200bwidth\ufeff":     "zero⟨U+200B⟩width⟨U+FEFF⟩",
-		"a\u2028b\U000e0041":        "a⟨U+2028⟩b⟨U+E0041⟩",
-		"\xff\xfe no UTF-8":         "\ufffd\ufffd no UTF-8",
-		"<b>& escaped elsewhere":     "<b>& escaped elsewhere",
+		"\u202egnp.exe\u202c":      "⟨U+202E⟩gnp.exe⟨U+202C⟩",
+		"zero\u200bwidth\ufeff":    "zero⟨U+200B⟩width⟨U+FEFF⟩",
+		"a\u2028b\U000e0041":       "a⟨U+2028⟩b⟨U+E0041⟩",
+		"\xff\xfe no UTF-8":        "\ufffd\ufffd no UTF-8",
+		"<b>& escaped elsewhere":   "<b>& escaped elsewhere",
 	} {
 		g.Expect(html.Visible(text)).To(Equal(want))
 	}

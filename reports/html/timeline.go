@@ -3,6 +3,7 @@ package html
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"assay/harness/metric"
@@ -37,16 +38,25 @@ func (p Page) spanOf(w record.Wave, title, why string, at []int) span {
 	}
 	slices.SortFunc(s.at, func(a, b int) int {
 		x, y := &p.Run.Requests[a], &p.Run.Requests[b]
-		return cmp.Or(cmp.Compare(x.ScheduledAt, y.ScheduledAt), cmp.Compare(x.Ordinal, y.Ordinal))
+		return cmp.Or(cmp.Compare(x.ScheduledAt, y.ScheduledAt), cmp.Compare(firstToken(x), firstToken(y)), cmp.Compare(x.Ordinal, y.Ordinal))
 	})
 	return s
+}
+
+// firstToken is when an attempt's came, behind every other where none did: so
+// what was served lies in the order in which it was.
+func firstToken(r *record.Request) int64 {
+	if r.FirstTokenAt == nil {
+		return math.MaxInt64
+	}
+	return *r.FirstTokenAt
 }
 
 // timelines is the figure of waves, side by side on one time axis.
 func (p Page) timelines(id, title, from string, spans []span) figure {
 	f := figure{
 		ID: id, Title: title + p.emulated(), Keys: timelineKeys(),
-		Text:  "A row for each attempt, in the order of release and then of the ordinal, against the time: how long it was not sent, how long it waited for its first token, how long tokens came, and how it ended. The table below has the same moments.",
+		Text:  "A row for each attempt, in the order of release and then of the first token, against the time: how long it was not sent, how long it waited for its first token, how long tokens came, and how it ended. The table below has the same moments.",
 		Table: &Table{Title: "The attempts that are drawn: seconds from " + from, Head: []string{"line", "arm", "ordinal", "outcome", "scheduled", "sent", "first token", "last token", "ended"}},
 	}
 	most := 0.0
@@ -74,7 +84,7 @@ func (p Page) timelines(id, title, from string, spans []span) figure {
 		}
 	}
 	f.Caption = append(f.Caption, why...)
-	f.Caption = append(f.Caption, "A row is an attempt, by release and then by ordinal. Line: of requests.jsonl.")
+	f.Caption = append(f.Caption, "A row is an attempt, by release and then by first token, those without one last. Line: of requests.jsonl.")
 	if thinned {
 		f.Caption = append(f.Caption, fmt.Sprintf("Of a wave with more than %d attempts as many have a row, evenly by release; besides those, the first and the last, the longest wait for a first token, the longest attempt, and the first and last of each way to fail.", mostRows))
 	}

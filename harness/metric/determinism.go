@@ -2,6 +2,7 @@ package metric
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"assay/harness/record"
@@ -37,7 +38,8 @@ func DeterminismOf(p record.Population) Determinism {
 			out.By = "text"
 		}
 	}
-	for _, answers := range inputs {
+	for _, input := range slices.Sorted(maps.Keys(inputs)) { // one prompt may have been sent in several bodies
+		answers := inputs[input]
 		if len(answers) < 2 {
 			continue
 		}
@@ -48,7 +50,7 @@ func DeterminismOf(p record.Population) Determinism {
 			out.Varied = append(out.Varied, v)
 		}
 	}
-	slices.SortFunc(out.Varied, func(a, b Varying) int { return cmp.Compare(a.PromptID, b.PromptID) })
+	slices.SortStableFunc(out.Varied, func(a, b Varying) int { return cmp.Compare(a.PromptID, b.PromptID) })
 	return out
 }
 

@@ -165,7 +165,7 @@ func (r *openRun) follow(ctx context.Context, i int) {
 	switch {
 	case r.moment(i) >= r.start+r.Schedule.End:
 		never = errLate
-	case r.raws[i-1].Outcome() != record.OK:
+	case !r.answered(i - 1):
 		never = errBroken
 	}
 	p := newPlace()
@@ -184,12 +184,21 @@ func (r *openRun) follow(ctx context.Context, i int) {
 	})
 }
 
+// answered says whether an attempt was answered whole, which only the events of
+// its response say: one that was read to its end may hold an error.
+func (r *openRun) answered(i int) bool {
+	var seen record.Request
+	r.raws[i].Decode(&seen, nil)
+	return seen.Outcome == record.OK
+}
+
 // attempt makes the attempt of an index, and has the one come that follows it.
 func (r *openRun) attempt(ctx context.Context, i int, p *place) {
 	attempts := ctx
 	var conn *client.Conn
 	// Where it would be held back anyway, a connection would only lie open.
-	if r.DialAhead > 0 && r.gate.free() {
+	// One whose verdict is known already will never be sent.
+	if r.DialAhead > 0 && len(p.verdict) == 0 && r.gate.free() {
 		conn = r.open(ctx)
 	}
 	why := r.await(ctx, i, p)

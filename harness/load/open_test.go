@@ -239,3 +239,26 @@ func TestAConversationEndsWithTheTurnThatFails(t *testing.T) {
 	}
 	g.Expect(broken).To(BeNumerically(">=", 4))
 }
+
+// A response that was read to its end is no answer if it says nothing.
+func TestAnErrorInTheStreamEndsAConversationToo(t *testing.T) {
+	g := NewWithT(t)
+	o := talks(open(t, 10, arrival.Windows{Measure: 500 * time.Millisecond, Drain: 2 * time.Second}, func(time.Duration) {}), 2, time.Millisecond)
+	broken := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		out.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(out, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n")
+	}))
+	t.Cleanup(broken.Close)
+	o.Target.BaseURL = broken.URL
+	_, requests := o.Release(t.Context())
+	for i, r := range requests {
+		g.Expect(metric.Broken(r)).To(BeEmpty())
+		if i%2 == 0 {
+			g.Expect(r.Outcome).To(Equal(record.Truncated))
+			continue
+		}
+		g.Expect(r.SentAt).To(BeNil())
+		g.Expect(*r.Error).To(Equal("not asked: the turn before it was not answered"))
+	}
+}

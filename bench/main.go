@@ -128,6 +128,7 @@ func loadAverage() string {
 type child struct {
 	*exec.Cmd
 	hold io.Closer
+	out  io.Reader
 }
 
 func start(core int, args ...string) (*child, io.Reader, error) {
@@ -140,15 +141,17 @@ func start(core int, args ...string) (*child, io.Reader, error) {
 	if c.hold, err = c.StdinPipe(); err != nil {
 		return nil, nil, err
 	}
-	out, err := c.StdoutPipe()
-	if err != nil {
+	if c.out, err = c.StdoutPipe(); err != nil {
 		return nil, nil, err
 	}
-	return c, out, startOn(core, c.Cmd)
+	return c, c.out, startOn(core, c.Cmd)
 }
 
+// stop ends the child and takes what it still prints: a null server's log is
+// larger than a pipe, and one that nobody reads would never end.
 func (c *child) stop() {
 	_ = c.hold.Close()
+	_, _ = io.Copy(io.Discard, c.out)
 	_ = c.Wait()
 }
 

@@ -72,7 +72,7 @@ func (m *identicalMatcher) differ(b, c record.Request, ok bool) string {
 	case !byIDs(b) || !byIDs(c):
 		return fmt.Sprintf("ordinal %d has no token ids in one of the arms, and texts are not compared in their place", c.Ordinal)
 	}
-	at, differs := metric.FirstDivergence(b.OutputTokenIDs, c.OutputTokenIDs)
+	at, differs := metric.FirstDivergence(b.TokenIDs(), c.TokenIDs())
 	if !differs {
 		return ""
 	}
@@ -97,7 +97,7 @@ func idOrEnd(id *int) string {
 func around(r record.Request, position int) string {
 	const most = 60
 	text := []rune(r.OutputText)
-	at := len(text) * (position - 1) / max(1, len(r.OutputTokenIDs))
+	at := len(text) * (position - 1) / max(1, len(r.TokenIDs()))
 	from, to := max(0, min(at, len(text))-most/2), min(len(text), at+most/2)
 	out := fmt.Sprintf("%q", string(text[from:to]))
 	if from > 0 {

@@ -81,7 +81,16 @@ func (b Bundle) derived() ([]file, error) {
 
 // Read reads a bundle's plan and records, and derives the rest anew. The error
 // holds every fault met; the bundle holds what could be read all the same.
-func Read(dir string) (Bundle, error) {
+func Read(dir string) (Bundle, error) { return read(dir, new(record.Reader)) }
+
+// ReadCondensed is [Read] for who makes a report of it: the requests lack their
+// events, lags and token ids, see [metric.Condenser], so that a large bundle takes
+// little memory.
+func ReadCondensed(dir string) (Bundle, error) {
+	return read(dir, &record.Reader{Request: new(metric.Condenser).Condense})
+}
+
+func read(dir string, reader *record.Reader) (Bundle, error) {
 	p, err := plan.Load(filepath.Join(dir, PlanFile))
 	if err != nil {
 		return Bundle{}, err
@@ -89,6 +98,6 @@ func Read(dir string) (Bundle, error) {
 	if _, err := os.Stat(filepath.Join(dir, record.RequestsFile)); err != nil {
 		return Bundle{}, err
 	}
-	run, err := record.Read(dir)
+	run, err := reader.Read(dir)
 	return Derive(p, run), err
 }

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"assay/harness/record"
+	"assay/reports/shape"
 )
 
 //go:embed schema/*.schema.json
@@ -40,44 +42,92 @@ func Schema(kind string) (*jsonschema.Schema, error) {
 	return c.Compile(location)
 }
 
-// schemas validates every JSON document of the bundle.
-func (v *verification) schemas() {
-	for _, d := range []struct {
-		file, kind string
-		lines      bool
-	}{
-		{record.RequestsFile, "request", true}, {record.WavesFile, "wave", true}, {record.LifecyclesFile, "lifecycle", true},
-		{record.TelemetryFile, "telemetry", true}, {record.EngineMetricsFile, "engine-metrics", true},
-		{record.EnvironmentFile, "environment", false}, {record.EntriesFile, "entries", false}, {SummaryFile, "summary", false}, {ClaimsFile, "claims", false},
-	} {
-		schema, err := Schema(d.kind)
+// kinds are the kinds of a bundle's documents, by file: of those that are lines,
+// and of those that are one document.
+var kinds, wholeKinds = []struct{ file, kind string }{
+	{record.RequestsFile, "request"}, {record.WavesFile, "wave"}, {record.LifecyclesFile, "lifecycle"},
+	{record.TelemetryFile, "telemetry"}, {record.EngineMetricsFile, "engine-metrics"},
+}, []struct{ file, kind string }{
+	{record.EnvironmentFile, "environment"}, {record.EntriesFile, "entries"}, {SummaryFile, "summary"}, {ClaimsFile, "claims"},
+}
+
+// conformity holds documents against their schemas. It may be used from several
+// goroutines.
+type conformity struct {
+	of map[string]*form // by file
+
+	mu     sync.Mutex
+	faults map[string][]fault // by file
+}
+
+// form is a schema, for a quick look and for a whole one.
+type form struct {
+	quick *shape.Shape
+	whole *jsonschema.Schema
+}
+
+// fault is what is wrong with a line.
+type fault struct {
+	line int
+	text string
+}
+
+func newConformity() (*conformity, error) {
+	c := &conformity{of: map[string]*form{}, faults: map[string][]fault{}}
+	for _, d := range slices.Concat(kinds, wholeKinds) {
+		whole, err := Schema(d.kind)
 		if err != nil {
-			v.found("the schema of %s: %s", d.file, err)
-			continue
+			return nil, fmt.Errorf("the schema of %s: %w", d.file, err)
 		}
-		data, err := os.ReadFile(filepath.Join(v.dir, d.file))
+		text, err := schemas.ReadFile("schema/" + d.kind + ".schema.json")
 		if err != nil {
-			continue // said elsewhere
+			return nil, err
 		}
-		parts := [][]byte{data}
-		if d.lines {
-			parts = bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
+		quick, err := shape.Compile(text)
+		if err != nil {
+			return nil, fmt.Errorf("the schema of %s: %w", d.file, err)
 		}
-		for i, part := range parts {
-			if len(part) == 0 || !json.Valid(part) {
-				continue // said elsewhere
-			}
-			if key := doubled(part); key != "" {
-				// Readers differ in which of the two they take.
-				v.found("%s:%d: it has the key %s twice", d.file, i+1, key)
-			}
-			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(part))
-			if err == nil {
-				err = schema.Validate(value)
-			}
-			if err != nil {
-				v.found("%s:%d: it does not fit its schema: %s", d.file, i+1, misfit(err))
-			}
+		c.of[d.file] = &form{quick, whole}
+	}
+	return c, nil
+}
+
+// hold holds a line of a file, or a file of one document, against its schema.
+func (c *conformity) hold(file string, number int, data []byte) {
+	f := c.of[file]
+	if f.quick.Fits(data) || len(data) == 0 || !json.Valid(data) {
+		return // what is no JSON is said elsewhere
+	}
+	found := func(format string, args ...any) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.faults[file] = append(c.faults[file], fault{number, fmt.Sprintf("%s:%d: ", file, number) + fmt.Sprintf(format, args...)})
+	}
+	if key := doubled(data); key != "" {
+		// Readers differ in which of the two they take.
+		found("it has the key %s twice", key)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err == nil {
+		err = f.whole.Validate(value)
+	}
+	if err != nil {
+		found("it does not fit its schema: %s", misfit(err))
+	}
+}
+
+// schemas says where the bundle's documents do not fit their schemas: its lines
+// were held against them as they were read.
+func (v *verification) schemas(c *conformity) {
+	for _, d := range wholeKinds {
+		if data, err := os.ReadFile(filepath.Join(v.dir, d.file)); err == nil { // else it is said elsewhere
+			c.hold(d.file, 1, data)
+		}
+	}
+	for _, d := range slices.Concat(kinds, wholeKinds) {
+		slices.SortStableFunc(c.faults[d.file], func(a, b fault) int { return a.line - b.line })
+		for _, f := range c.faults[d.file] {
+			v.add(f.text)
 		}
 	}
 }

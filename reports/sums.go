@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -55,12 +56,14 @@ func list(dir string) ([]string, error) {
 }
 
 func sumOf(dir, name string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	file, err := os.Open(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	defer file.Close()
+	sum := sha256.New()
+	_, err = io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{file}, make([]byte, 1<<18))
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // checkSums holds the files against SHA256SUMS and says every difference.

@@ -2,10 +2,13 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -48,23 +51,31 @@ func Verify(dir string) (Verdict, error) {
 	} else if !info.IsDir() {
 		return Verdict{}, fmt.Errorf("%s is a file: name the bundle's directory", dir)
 	}
-	v := &verification{dir: dir}
-	sums, err := checkSums(dir)
-	if err != nil {
-		return Verdict{}, err
-	}
-	v.add(sums...)
+	v := &verification{dir: dir, said: map[string]bool{}}
 	p, err := plan.Load(filepath.Join(dir, PlanFile))
 	if err != nil {
 		return Verdict{}, fmt.Errorf("the bundle has no plan that can be read: %w", err)
 	}
 	v.frozen(p)
-	run, err := v.records()
+	forms, err := newConformity()
 	if err != nil {
 		return Verdict{}, err
 	}
-	v.schemas()
-	v.heads(run)
+	var sums []string
+	var sumsErr error
+	summed := make(chan struct{}) // meanwhile the records are read
+	go func() {
+		defer close(summed)
+		sums, sumsErr = checkSums(dir)
+	}()
+	reader := record.Reader{Line: forms.hold, Request: new(metric.Condenser).Condense}
+	run, err := v.records(&reader)
+	if <-summed; sumsErr != nil || err != nil {
+		return Verdict{}, cmp.Or(sumsErr, err)
+	}
+	v.first(sums)
+	v.schemas(forms)
+	v.heads(run, reader.Sums)
 	v.invariants(p, run)
 	v.answers(p, run)
 	v.entries(p, run)
@@ -81,15 +92,24 @@ func Verify(dir string) (Verdict, error) {
 type verification struct {
 	dir         string
 	reasons     []string
+	said        map[string]bool // of the reasons
 	failedSpecs []string
 }
 
 func (v *verification) add(reasons ...string) {
 	for _, r := range reasons {
-		if r != "" && !slices.Contains(v.reasons, r) {
-			v.reasons = append(v.reasons, r)
+		if r != "" && !v.said[r] {
+			v.reasons, v.said[r] = append(v.reasons, r), true
 		}
 	}
+}
+
+// first puts reasons before those that were found already.
+func (v *verification) first(reasons []string) {
+	later := v.reasons
+	v.reasons, v.said = nil, map[string]bool{}
+	v.add(reasons...)
+	v.add(later...)
 }
 
 func (v *verification) found(format string, args ...any) { v.add(fmt.Sprintf(format, args...)) }
@@ -109,13 +129,13 @@ var evidence = []string{record.EnvironmentFile, record.RequestsFile, record.Wave
 
 // records reads the evidence. What is missing or no record is a reason; what
 // the file system refuses is an error.
-func (v *verification) records() (record.Run, error) {
+func (v *verification) records(reader *record.Reader) (record.Run, error) {
 	for _, name := range evidence {
 		if _, err := os.Stat(filepath.Join(v.dir, name)); errors.Is(err, fs.ErrNotExist) {
 			v.found("%s: it is missing", name)
 		}
 	}
-	run, err := record.Read(v.dir)
+	run, err := reader.Read(v.dir)
 	for _, fault := range parts(err) {
 		var path *fs.PathError
 		switch {
@@ -195,44 +215,40 @@ func verdictOn(correct *bool) string {
 
 // heads checks that each lifecycle names the last lines that stood in the other
 // two files when it ended, and how many of them were its own.
-func (v *verification) heads(run record.Run) {
-	requests, waves := chainOf(v.dir, record.RequestsFile), chainOf(v.dir, record.WavesFile)
+func (v *verification) heads(run record.Run, sums map[string][]record.Sum) {
+	requests, waves := trailOf(sums[record.RequestsFile]), trailOf(sums[record.WavesFile])
 	lastRequests, lastWaves := 0, 0
+	ownRequests, ownWaves := map[int]int{}, map[int]int{} // by lifecycle
+	for i := range run.Requests {
+		ownRequests[run.Requests[i].Lifecycle]++
+	}
+	for i := range run.Waves {
+		ownWaves[run.Waves[i].Lifecycle]++
+	}
 	for _, l := range run.Lifecycles {
 		where := fmt.Sprintf("lifecycle %d", l.Number)
-		at, ok := requests[l.RequestsHead]
+		at, ok := requests.at(l.RequestsHead)
 		if !ok || at < lastRequests {
 			v.found("%s: its requests_head is no line of %s that could have been the last then", where, record.RequestsFile)
 		}
 		lastRequests = at
-		if at, ok = waves[l.WavesHead]; !ok || at < lastWaves {
+		if at, ok = waves.at(l.WavesHead); !ok || at < lastWaves {
 			v.found("%s: its waves_head is no line of %s that could have been the last then", where, record.WavesFile)
 		}
 		lastWaves = at
-		ownRequests, ownWaves := 0, 0
-		for _, r := range run.Requests {
-			if r.Lifecycle == l.Number {
-				ownRequests++
-			}
-		}
-		for _, w := range run.Waves {
-			if w.Lifecycle == l.Number {
-				ownWaves++
-			}
-		}
-		if l.Requests != ownRequests || l.Waves != ownWaves {
-			v.found("%s: it had %d attempts and %d waves, and there are %d and %d", where, l.Requests, l.Waves, ownRequests, ownWaves)
+		if requests, waves := ownRequests[l.Number], ownWaves[l.Number]; l.Requests != requests || l.Waves != waves {
+			v.found("%s: it had %d attempts and %d waves, and there are %d and %d", where, l.Requests, l.Waves, requests, waves)
 		}
 	}
-	v.sampled(run)
-	if len(run.Lifecycles) > 0 && (lastRequests != len(requests)-1 || lastWaves != len(waves)-1) {
+	v.sampled(run, sums)
+	if len(run.Lifecycles) > 0 && (lastRequests != len(requests) || lastWaves != len(waves)) {
 		v.found("%s: the last lifecycle does not stand behind the last line of %s and %s", record.LifecyclesFile, record.RequestsFile, record.WavesFile)
 	}
 }
 
 // sampled checks the same of what was looked at beside the load, where there is
 // any: then the last lifecycle has the head of it.
-func (v *verification) sampled(run record.Run) {
+func (v *verification) sampled(run record.Run, sums map[string][]record.Sum) {
 	for _, f := range []struct {
 		name string
 		head func(record.Lifecycle) string
@@ -241,48 +257,75 @@ func (v *verification) sampled(run record.Run) {
 		{record.TelemetryFile, func(l record.Lifecycle) string { return l.TelemetryHead }, len(run.Telemetry) > 0},
 		{record.EngineMetricsFile, func(l record.Lifecycle) string { return l.EngineMetricsHead }, len(run.EngineMetrics) > 0},
 	} {
-		lines, last := chainOf(v.dir, f.name), 0
+		lines, last := trailOf(sums[f.name]), 0
 		for _, l := range run.Lifecycles {
 			head := f.head(l)
 			if head == "" && last == 0 {
 				continue // nothing had been looked at yet
 			}
-			at, ok := lines[head]
+			at, ok := lines.at(head)
 			if !ok || at < last {
 				v.found("lifecycle %d: its head of %s is no line of it that could have been the last then", l.Number, f.name)
 			}
 			last = max(last, at)
 		}
-		if f.any && len(run.Lifecycles) > 0 && last != len(lines)-1 {
+		if f.any && len(run.Lifecycles) > 0 && last != len(lines) {
 			v.found("%s: the last lifecycle does not stand behind the last line of %s", record.LifecyclesFile, f.name)
 		}
 	}
 }
 
-// chainOf maps each line's SHA-256 to its number, from 1; the chain's beginning
-// is number 0.
-func chainOf(dir, name string) map[string]int {
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	at := map[string]int{record.Genesis: 0}
-	if err != nil {
-		return at
+// trail maps the SHA-256 of each line of a file to its number, from 1.
+type trail map[record.Sum]int
+
+func trailOf(sums []record.Sum) trail {
+	t := make(trail, len(sums))
+	for i, sum := range sums {
+		t[sum] = i + 1
 	}
-	for i, line := range bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n")) {
-		if len(line) > 0 {
-			at[record.LineSHA256(line)] = i + 1
-		}
-	}
-	return at
+	return t
 }
 
-func headOf(dir, name string) string {
-	head, most := record.Genesis, 0
-	for sum, at := range chainOf(dir, name) {
-		if at >= most {
-			head, most = sum, at
-		}
+// at is the number of the line that a head names; that of the chain's beginning
+// is 0.
+func (t trail) at(head string) (int, bool) {
+	if head == record.Genesis {
+		return 0, true
 	}
-	return head
+	var sum record.Sum
+	if data, err := hex.DecodeString(head); err != nil || copy(sum[:], data) != len(sum) || sum.String() != head {
+		return 0, false
+	}
+	number, is := t[sum]
+	return number, is
+}
+
+// headOf is the SHA-256 of the last line of a chained file, and the chain's
+// beginning where there is none.
+func headOf(dir, name string) string {
+	file, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return record.Genesis
+	}
+	defer file.Close()
+	size, err := file.Seek(0, io.SeekEnd)
+	for length := int64(1 << 16); err == nil; length *= 4 {
+		from := max(0, size-length)
+		tail := make([]byte, size-from)
+		if _, err = file.ReadAt(tail, from); err != nil {
+			break
+		}
+		tail = bytes.TrimRight(tail, "\n")
+		at := bytes.LastIndexByte(tail, '\n')
+		if at < 0 && from > 0 {
+			continue
+		}
+		if len(tail) > 0 {
+			return record.LineSHA256(tail[at+1:])
+		}
+		break
+	}
+	return record.Genesis
 }
 
 // derived computes summary, claims and report anew and compares every value.

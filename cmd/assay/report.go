@@ -25,7 +25,7 @@ func reportCommand() *cobra.Command {
 				return err
 			}
 			defer done()
-			b, err := reports.Read(dir)
+			b, err := reports.ReadCondensed(dir)
 			if b.Plan == nil {
 				return fmt.Errorf("%s can't be read: %w", args[0], err)
 			}

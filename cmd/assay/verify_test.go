@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/harness/record/recordtest"
 	"assay/reports"
@@ -17,10 +18,15 @@ import (
 // bundle writes a whole bundle of a fixture run.
 func bundle(t *testing.T, o recordtest.Options) string {
 	t.Helper()
-	g := NewWithT(t)
 	p := recordtest.Plan()
-	dir := filepath.Join(t.TempDir(), "bundle")
-	run, err := recordtest.Write(dir, p, recordtest.Run(p, o))
+	return sealed(t, filepath.Join(t.TempDir(), "bundle"), p, recordtest.Run(p, o))
+}
+
+// sealed writes records as a run would have, and all that is derived from them.
+func sealed(tb testing.TB, dir string, p *plan.Plan, run record.Run) string {
+	tb.Helper()
+	g := NewWithT(tb)
+	run, err := recordtest.Write(dir, p, run)
 	g.Expect(err).NotTo(HaveOccurred())
 	b := reports.Derive(p, run)
 	g.Expect(b.Write(dir)).To(Succeed())

@@ -77,8 +77,12 @@ type Gap struct {
 }
 
 // Gaps are the inter-token gaps of an attempt, an event each: a server that
-// sends several tokens in one event has fewer gaps, not shorter ones.
+// sends several tokens in one event has fewer gaps, not shorter ones. An attempt
+// that was condensed has lost them: it must not be asked.
 func Gaps(r record.Request) []Gap {
+	if r.Condensed != nil {
+		panic("the gaps of an attempt whose events were condensed")
+	}
 	var out []Gap
 	for i := 1; i < len(r.Events); i++ {
 		out = append(out, Gap{NS: r.Events[i].Arrival - r.Events[i-1].Arrival, Tokens: r.Events[i].Tokens})

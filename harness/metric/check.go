@@ -38,6 +38,7 @@ func (f Finding) String() string {
 // with what they count. What the servers did against the plan is in it too,
 // and says so. It is the same live and when a bundle is verified.
 func Check(p *plan.Plan, run record.Run) []Finding {
+	run = run.Indexed()
 	frozen, err := plan.Freeze(p)
 	if err != nil {
 		return []Finding{{Code: "plan", Text: err.Error()}}
@@ -538,6 +539,9 @@ func Unaccounted(p record.Population) []string {
 // Broken says what in one attempt's record contradicts itself, whatever the
 // server did.
 func Broken(r record.Request) []string {
+	if r.Condensed != nil {
+		return r.Condensed.Broken
+	}
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	times(r, say)
@@ -707,12 +711,13 @@ func (c *checker) prompts() {
 		warmup  bool
 		ordinal int
 	}
-	input := map[key]record.Request{}
-	tokens := map[string]record.Request{}
-	for _, r := range c.run.Requests {
+	input := map[key]*record.Request{}
+	tokens := map[string]*record.Request{}
+	for i := range c.run.Requests {
+		r := &c.run.Requests[i]
 		k := key{r.Arm, r.Lane, r.Tier, r.Warmup, r.Ordinal}
 		if first, ok := input[k]; ok && (first.PromptID != r.PromptID || first.InputSHA256 != r.InputSHA256) {
-			c.inAttempt(r, "prompts", "it was asked %s, and the same ordinal was asked %s in wave %d", r.PromptID, first.PromptID, first.Wave)
+			c.inAttempt(*r, "prompts", "it was asked %s, and the same ordinal was asked %s in wave %d", r.PromptID, first.PromptID, first.Wave)
 		} else if !ok {
 			input[k] = r
 		}
@@ -720,7 +725,7 @@ func (c *checker) prompts() {
 			continue
 		}
 		if first, ok := tokens[r.PromptID]; ok && *first.InputTokens != *r.InputTokens {
-			c.byServer(r, "prompts", "%s has %d input tokens in %s, and %d in %s: the arms were not asked the same", r.PromptID, *r.InputTokens, r.Arm, *first.InputTokens, first.Arm)
+			c.byServer(*r, "prompts", "%s has %d input tokens in %s, and %d in %s: the arms were not asked the same", r.PromptID, *r.InputTokens, r.Arm, *first.InputTokens, first.Arm)
 			tokens[r.PromptID] = r // said once for each change, not for each attempt
 		} else if !ok {
 			tokens[r.PromptID] = r

@@ -357,7 +357,7 @@ func (s *summarizer) identity(pairs []sides, requests int) Identity {
 				return Identity{Pairs: []PairIdentity{}, Reason: out.Reason}
 			}
 			p.Of++
-			at, differ := FirstDivergence(b.OutputTokenIDs, c.OutputTokenIDs)
+			at, differ := FirstDivergence(b.TokenIDs(), c.TokenIDs())
 			if !differ {
 				p.Equal++
 			} else if p.First == nil {

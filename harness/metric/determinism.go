@@ -2,6 +2,7 @@ package metric
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -31,10 +32,14 @@ type Varying struct {
 // DeterminismOf compares the ok attempts of a population at the same input.
 func DeterminismOf(p record.Population) Determinism {
 	out := Determinism{By: record.SourceTokenIDs}
-	inputs := map[string][]record.Request{}
-	for _, r := range p.OK().Attempts {
+	inputs := map[string][]*record.Request{}
+	for i := range p.Attempts {
+		r := &p.Attempts[i]
+		if r.Outcome != record.OK {
+			continue
+		}
 		inputs[r.InputSHA256] = append(inputs[r.InputSHA256], r)
-		if fromText(r) {
+		if fromText(*r) {
 			out.By = "text"
 		}
 	}
@@ -54,26 +59,37 @@ func DeterminismOf(p record.Population) Determinism {
 	return out
 }
 
+// output is what an answer says, by token ids or by text.
+type output struct {
+	ids                    record.Packed
+	text, reasoning, calls string
+}
+
+func (d Determinism) output(r *record.Request) output {
+	if d.By != "text" {
+		return output{ids: r.PackedIDs()}
+	}
+	return output{text: r.OutputText, reasoning: r.ReasoningText, calls: fmt.Sprintf("%q", r.ToolCalls)}
+}
+
 // varying groups the answers to one input by what they say.
-func (d Determinism) varying(answers []record.Request) Varying {
-	var groups [][]record.Request
+func (d Determinism) varying(answers []*record.Request) Varying {
+	var groups [][]*record.Request
+	known := map[output]int{}
 	for _, r := range answers {
-		i := slices.IndexFunc(groups, func(g []record.Request) bool {
-			if d.By == "text" {
-				return g[0].SaysTheSame(r)
-			}
-			return slices.Equal(g[0].OutputTokenIDs, r.OutputTokenIDs)
-		})
-		if i < 0 {
+		key := d.output(r)
+		i, is := known[key]
+		if !is {
 			groups = append(groups, nil)
 			i = len(groups) - 1
+			known[key] = i
 		}
 		groups[i] = append(groups[i], r)
 	}
-	frequent := slices.MaxFunc(groups, func(a, b []record.Request) int { return cmp.Compare(len(a), len(b)) })
+	frequent := slices.MaxFunc(groups, func(a, b []*record.Request) int { return cmp.Compare(len(a), len(b)) })
 	v := Varying{PromptID: answers[0].PromptID, Answers: len(answers), Outputs: len(groups), Frequent: len(frequent)}
 	for _, g := range groups {
-		at, differ := FirstDivergence(frequent[0].OutputTokenIDs, g[0].OutputTokenIDs)
+		at, differ := FirstDivergence(frequent[0].TokenIDs(), g[0].TokenIDs())
 		if d.By != "text" && differ && (v.Position == 0 || at.Position < v.Position) {
 			v.Position = at.Position
 		}

@@ -2,6 +2,7 @@ package metric_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -608,6 +609,20 @@ func TestAnInputThatIsNotAlwaysAnsweredTheSame(t *testing.T) {
 		By: "token_ids", Inputs: 2, Same: 1,
 		Varied: []metric.Varying{{PromptID: "eight/1", Answers: 4, Outputs: 3, Frequent: 2, Position: 2}},
 	}))
+
+	// One prompt sent in several bodies is several inputs, always in one order.
+	var several record.Population
+	for i := range 16 {
+		for n := range 4 {
+			r := answer(fmt.Sprintf("%02d", i), record.OK, max(0, n-i%3))
+			r.PromptID = "eight/1"
+			several.Attempts = append(several.Attempts, r)
+		}
+	}
+	first := metric.DeterminismOf(several)
+	for range 20 {
+		g.Expect(metric.DeterminismOf(several)).To(Equal(first))
+	}
 
 	text := "text"
 	for i := range p.Attempts {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 // never fails: what can't be computed is null with the reason, and what is
 // wrong with the records is in the validity.
 func Summarize(p *plan.Plan, run record.Run) Summary {
+	run = run.Indexed()
 	s := &summarizer{plan: p, schedule: Schedule(p, run), run: run, provenance: record.Derived, found: map[[2]int][]Finding{}, cut: abandonedPairs(run)}
 	if p.Emulated() {
 		s.provenance = record.Emulated
@@ -222,18 +224,16 @@ func (s *summarizer) wave(w record.Wave) Wave {
 // client is how the client itself did: in measured time, whatever the scale.
 func (s *summarizer) client(w record.Wave, p record.Population, out *Wave) {
 	events, coalesced := 0, 0
-	var lags []float64
 	blind := 0
-	for _, r := range p.Attempts {
-		events += len(r.Events)
-		coalesced += Shared(r)
-		for _, lag := range KnownLag(r) {
-			lags = append(lags, float64(lag)/1e9)
-		}
-		if len(r.ClientLag) < len(r.Events) {
+	for i := range p.Attempts {
+		r := &p.Attempts[i]
+		events += r.EventCount()
+		coalesced += Shared(*r)
+		if unread(r) > 0 {
 			blind++
 		}
 	}
+	lags := rank(knownLags(p.Attempts))
 	population := p.Name + ", events with a token"
 	measured := func(v float64, unit string, n int, population string) Value {
 		v = round(v)
@@ -249,7 +249,7 @@ func (s *summarizer) client(w record.Wave, p record.Population, out *Wave) {
 		case blind > 0:
 			return null("s", population, "no kernel receive times to hold the reader against")
 		}
-		return measured(Percentile(lags, q), "s", len(lags), population)
+		return measured(lags.percentile(q, 1e9), "s", lags.n, population)
 	}
 	out.ClientLagP50, out.ClientLagP99, out.ClientLagMax = lag(50), lag(99), lag(100)
 	out.Coalesced = null("ratio", population, "no event with a token arrived")
@@ -284,6 +284,9 @@ func (s *summarizer) client(w record.Wave, p record.Population, out *Wave) {
 // something came behind an event in the same read, a server's own pause before
 // it is in that too, and is nobody's fault here.
 func KnownLag(r record.Request) []int64 {
+	if r.Condensed != nil {
+		return slices.Collect(r.Condensed.KnownLags.All())
+	}
 	out := make([]int64, 0, len(r.ClientLag))
 	for i, lag := range r.ClientLag {
 		if i >= len(r.Events) {
@@ -307,11 +310,43 @@ func KnownLag(r record.Request) []int64 {
 	return out
 }
 
+// knownLags are those of each event with a token of some attempts.
+func knownLags(attempts []record.Request) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for i := range attempts {
+			if c := attempts[i].Condensed; c != nil {
+				for lag := range c.KnownLags.All() {
+					if !yield(lag) {
+						return
+					}
+				}
+				continue
+			}
+			for _, lag := range KnownLag(attempts[i]) {
+				if !yield(lag) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// unread is how many events with a token have no client lag.
+func unread(r *record.Request) int {
+	if r.Condensed != nil {
+		return r.Condensed.Unread
+	}
+	return max(0, len(r.Events)-len(r.ClientLag))
+}
+
 // Shared counts the events with a token that came in one read with another one.
 // Neither's time is known alone: the server sent them together, or the client
 // read too late to tell them apart. What brings no token (a finish reason, usage,
 // the end) shares a read with the last token without harm.
 func Shared(r record.Request) int {
+	if r.Condensed != nil {
+		return r.Condensed.Shared
+	}
 	n := 0
 	for i, e := range r.Events {
 		before := i > 0 && r.Events[i-1].Arrival == e.Arrival
@@ -649,17 +684,19 @@ func (s *summarizer) compared(ofBaseline, ofCandidate record.Population) Outputs
 	if s.plan.Gates.Identity == "none" {
 		return Outputs{Reason: "the plan's gates.identity is none"}
 	}
-	of := func(p record.Population) map[place]record.Request {
-		out := map[place]record.Request{}
-		for _, r := range p.OK().Attempts {
-			out[place{r.Pair, r.Repeat, r.Ordinal}] = r
+	of := func(p record.Population) map[place]*record.Request {
+		out := map[place]*record.Request{}
+		for i := range p.Attempts {
+			if r := &p.Attempts[i]; r.Outcome == record.OK {
+				out[place{r.Pair, r.Repeat, r.Ordinal}] = r
+			}
 		}
 		return out
 	}
 	baseline, candidate := of(ofBaseline), of(ofCandidate)
 	out := Outputs{Compared: true, By: record.SourceTokenIDs}
 	for at, b := range baseline {
-		if c, both := candidate[at]; both && (fromText(b) || fromText(c)) {
+		if c, both := candidate[at]; both && (fromText(*b) || fromText(*c)) {
 			out.By = "text"
 		}
 	}
@@ -669,7 +706,7 @@ func (s *summarizer) compared(ofBaseline, ofCandidate record.Population) Outputs
 			continue
 		}
 		out.Of++
-		if out.By == "text" && b.SaysTheSame(c) || out.By != "text" && slices.Equal(b.OutputTokenIDs, c.OutputTokenIDs) {
+		if out.By == "text" && b.SaysTheSame(*c) || out.By != "text" && b.PackedIDs() == c.PackedIDs() {
 			out.Equal++
 		}
 	}

@@ -366,7 +366,7 @@ func (s *summarizer) clientView(p record.Population, out *EngineView) {
 		switch {
 		case r.OutputTokens != nil:
 			tokens += *r.OutputTokens
-		case len(r.Events) > 0:
+		case r.EventCount() > 0:
 			uncounted++
 		}
 	}

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,14 +107,10 @@ func readEntries(dir string) (*Entries, string, error) {
 // that asks nothing.
 func ParseEntries(data []byte) (*Entries, error) {
 	var e Entries
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&e); err != nil {
+	if err := strictly(data, &e); err != nil {
 		return nil, err
 	}
 	switch {
-	case dec.More():
-		return nil, errors.New("there is more than one document in it")
 	case e.Schema != EntriesSchema:
 		return nil, fmt.Errorf("its schema is %q, and this program reads %s", e.Schema, EntriesSchema)
 	case len(e.Entries) == 0:

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -25,11 +26,7 @@ type Population struct {
 // longer name.
 func (p Population) Where(what string, holds func(Request) bool) Population {
 	out := Population{Name: p.Name + ", " + what}
-	for _, r := range p.Attempts {
-		if holds(r) {
-			out.Attempts = append(out.Attempts, r)
-		}
-	}
+	out.Attempts = picked(p.Attempts, func(r *Request) bool { return holds(*r) })
 	out.Scheduled = len(out.Attempts)
 	return out
 }
@@ -68,12 +65,39 @@ func (run Run) Of(w Wave) Population {
 	if w.Open() {
 		p.Name = fmt.Sprintf("lifecycle %d (%s), %s", w.Lifecycle, w.Arm, w.Loop())
 	}
-	for _, r := range run.Requests {
-		if r.Lifecycle == w.Lifecycle && r.Wave == w.Number {
-			p.Attempts = append(p.Attempts, r)
+	if run.places.of(run.Requests) {
+		at := run.places.at[[2]int{w.Lifecycle, w.Number}]
+		p.Attempts = slices.Grow(p.Attempts, len(at))
+		for _, i := range at {
+			p.Attempts = append(p.Attempts, run.Requests[i])
 		}
+		return p
 	}
+	p.Attempts = picked(run.Requests, func(r *Request) bool { return r.Lifecycle == w.Lifecycle && r.Wave == w.Number })
 	return p
+}
+
+// Indexed is the run with the places of each wave's requests looked up, for a
+// reader who asks for many waves and changes none of the requests meanwhile.
+func (run Run) Indexed() Run {
+	at := map[[2]int][]int{}
+	for i := range run.Requests {
+		wave := [2]int{run.Requests[i].Lifecycle, run.Requests[i].Wave}
+		at[wave] = append(at[wave], i)
+	}
+	run.places = &places{requests: run.Requests, at: at}
+	return run
+}
+
+// places are those of each wave's requests in a run's, by lifecycle and wave.
+type places struct {
+	requests []Request
+	at       map[[2]int][]int
+}
+
+// of is whether they are of these requests.
+func (p *places) of(requests []Request) bool {
+	return p != nil && len(p.requests) == len(requests) && (len(requests) == 0 || &p.requests[0] == &requests[0])
 }
 
 // At is an arm's recorded attempts at a tier, over all repeats and lifecycles;
@@ -85,11 +109,7 @@ func (run Run) At(arm string, tier int) Population {
 			p.Scheduled += w.Scheduled()
 		}
 	}
-	for _, r := range run.Requests {
-		if r.Arm == arm && r.Tier == tier && !r.Warmup {
-			p.Attempts = append(p.Attempts, r)
-		}
-	}
+	p.Attempts = picked(run.Requests, func(r *Request) bool { return r.Arm == arm && r.Tier == tier && !r.Warmup })
 	return p
 }
 
@@ -102,12 +122,24 @@ func (run Run) Recorded(arm string) Population {
 			p.Scheduled += w.Scheduled()
 		}
 	}
-	for _, r := range run.Requests {
-		if r.Arm == arm && !r.Warmup {
-			p.Attempts = append(p.Attempts, r)
+	p.Attempts = picked(run.Requests, func(r *Request) bool { return r.Arm == arm && !r.Warmup })
+	return p
+}
+
+// picked are the requests that a condition holds for, nil if none. They are
+// counted first: those of a large run take too much to be moved as they grow.
+func picked(from []Request, holds func(*Request) bool) []Request {
+	var at []int
+	for i := range from {
+		if holds(&from[i]) {
+			at = append(at, i)
 		}
 	}
-	return p
+	out := slices.Grow([]Request(nil), len(at))
+	for _, i := range at {
+		out = append(out, from[i])
+	}
+	return out
 }
 
 // Loop names an open loop as a sentence does: "8 requests a second", "probe 2 at
@@ -144,10 +176,6 @@ func (run Run) InLane(arm, lane string) Population {
 			p.Scheduled += w.Scheduled()
 		}
 	}
-	for _, r := range run.Requests {
-		if r.Arm == arm && r.Lane == lane {
-			p.Attempts = append(p.Attempts, r)
-		}
-	}
+	p.Attempts = picked(run.Requests, func(r *Request) bool { return r.Arm == arm && r.Lane == lane })
 	return p
 }

@@ -161,6 +161,10 @@ type Request struct {
 	Correct       *bool      `json:"correct"`
 
 	Nulls map[string]string `json:"nulls"`
+
+	// Condensed stands for Events, ClientLag and OutputTokenIDs, which are nil
+	// then, where a run is too large to hold them. It is in no file.
+	Condensed *Condensed `json:"-"`
 }
 
 // The beginnings of the error of an attempt that an open loop gave up.
@@ -432,6 +436,8 @@ type Run struct {
 	// where the plan has none, and before it is written.
 	Entries       *Entries
 	EntriesSHA256 string
+
+	places *places // of each wave's requests; nil: see Indexed
 }
 
 // Genesis is the previous_sha256 of a file's first line.

@@ -1,14 +1,11 @@
 package record
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -266,96 +263,4 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-// ReadLines decodes a file of chained JSON lines. Unknown fields are refused,
-// since a reader that skips what it does not know would call a forged record
-// whole. It returns what it could decode with every fault it met: a line that
-// is no record, and a broken chain, each with its line number.
-func ReadLines[T any](r io.Reader, name string, previous func(T) string) ([]T, string, error) {
-	var out []T
-	var faults error
-	head := Genesis
-	in := bufio.NewReader(r)
-	for number := 1; ; number++ {
-		line, err := in.ReadBytes('\n')
-		if len(line) == 0 && err == io.EOF {
-			return out, head, faults
-		}
-		if err != nil {
-			if err != io.EOF {
-				return out, head, errors.Join(faults, fmt.Errorf("%s:%d: %w", name, number, err))
-			}
-			faults = errors.Join(faults, fmt.Errorf("%s:%d: the last line has no end: it was cut off", name, number))
-		}
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		var v T
-		dec := json.NewDecoder(bytes.NewReader(line))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&v); err != nil {
-			faults = errors.Join(faults, fmt.Errorf("%s:%d: no record: %w", name, number, err))
-		} else {
-			if dec.More() {
-				faults = errors.Join(faults, fmt.Errorf("%s:%d: more than one record on the line", name, number))
-			}
-			if p := previous(v); p != head {
-				faults = errors.Join(faults, fmt.Errorf("%s:%d: the chain is broken: previous_sha256 is %s, the line before has %s", name, number, short(p), short(head)))
-			}
-			out = append(out, v)
-		}
-		head = LineSHA256(line)
-	}
-}
-
-func short(sum string) string {
-	if len(sum) > 12 {
-		return sum[:12] + "…"
-	}
-	return sum
-}
-
-// Read reads the records of a bundle's directory. The error holds every fault
-// met; the run holds what could be read all the same.
-func Read(dir string) (Run, error) {
-	var run Run
-	var faults error
-	data, err := os.ReadFile(filepath.Join(dir, EnvironmentFile))
-	if err == nil {
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.DisallowUnknownFields()
-		err = dec.Decode(&run.Environment)
-	}
-	if err != nil {
-		faults = errors.Join(faults, fmt.Errorf("%s: %w", EnvironmentFile, err))
-	}
-	requests, rErr := readFile(dir, RequestsFile, func(r Request) string { return r.PreviousSHA256 })
-	waves, wErr := readFile(dir, WavesFile, func(w Wave) string { return w.PreviousSHA256 })
-	lifecycles, lErr := readFile(dir, LifecyclesFile, func(l Lifecycle) string { return l.PreviousSHA256 })
-	run.Requests, run.Waves, run.Lifecycles = requests, waves, lifecycles
-	telemetry, tErr := readIfThere(dir, TelemetryFile, func(t Telemetry) string { return t.PreviousSHA256 })
-	engine, eErr := readIfThere(dir, EngineMetricsFile, func(m EngineMetrics) string { return m.PreviousSHA256 })
-	run.Telemetry, run.EngineMetrics = telemetry, engine
-	entries, entriesSHA256, asksErr := readEntries(dir)
-	run.Entries, run.EntriesSHA256 = entries, entriesSHA256
-	return run, errors.Join(faults, rErr, wErr, lErr, tErr, eErr, asksErr)
-}
-
-// readIfThere reads a file that a run without samples does not have. That one
-// which should be there is not, a lifecycle's head of it shows.
-func readIfThere[T any](dir, name string, previous func(T) string) ([]T, error) {
-	out, err := readFile(dir, name, previous)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return out, err
-}
-
-func readFile[T any](dir, name string, previous func(T) string) ([]T, error) {
-	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	out, _, err := ReadLines(f, name, previous)
-	return out, err
 }

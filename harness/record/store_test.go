@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -127,14 +128,22 @@ func TestEventsAreTriples(t *testing.T) {
 	}
 }
 
+// FuzzReadLines holds that no bytes are taken without a word that are no record,
+// and that each record is what encoding/json makes of it.
 func FuzzReadLines(f *testing.F) {
 	f.Add([]byte(`{"schema":"assay.request/v3","previous_sha256":"` + record.Genesis + `"}` + "\n"))
 	f.Add([]byte("\n\n{}"))
 	f.Add([]byte(`{"events":[[1,2,null]]}`))
+	f.Add([]byte(chained(3)))
+	f.Add([]byte(`{"events":[[1,-2,0],[ 3 , 4 ,null]],"client_lag_ns":[00,1e3],"output_token_ids":[],"nulls":{"a":"\u001b\""}}` + "\n"))
+	f.Add([]byte(`{"output_token_ids":[1],"client_lag_ns":[],"events":[],"EVENTS":[[1,2,3]],"events":[]}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		out, head, err := record.ReadLines(strings.NewReader(string(data)), "f", func(r record.Request) string { return r.PreviousSHA256 })
+		out, head, err := record.ReadLines(strings.NewReader(string(data)), "f", previousOf)
 		if err == nil && len(data) > 0 && (len(out) == 0 || head == record.Genesis) {
 			t.Fatal("bytes that are no record were taken without a word")
+		}
+		if want := strictly(string(data)); len(out)+len(want) > 0 && !reflect.DeepEqual(out, want) {
+			t.Fatalf("%q\nis read as  %+v\nand is %+v", data, out, want)
 		}
 	})
 }

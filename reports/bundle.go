@@ -39,7 +39,11 @@ type Bundle struct {
 
 // Derive computes everything that can be computed from a plan and records.
 func Derive(p *plan.Plan, run record.Run) Bundle {
-	summary := metric.Summarize(p, run)
+	return derive(p, run, metric.Check(p, run))
+}
+
+func derive(p *plan.Plan, run record.Run, findings []metric.Finding) Bundle {
+	summary := metric.SummarizeFound(p, run, findings)
 	return Bundle{Plan: p, Run: run, Summary: summary, Claims: claim.Judge(p, summary)}
 }
 

@@ -76,10 +76,11 @@ func Verify(dir string) (Verdict, error) {
 	v.first(sums)
 	v.schemas(forms)
 	v.heads(run, reader.Sums)
-	v.invariants(p, run)
+	findings := metric.Check(p, run)
+	v.invariants(findings)
 	v.answers(p, run)
 	v.entries(p, run)
-	b := Derive(p, run)
+	b := derive(p, run, findings)
 	v.derived(b)
 	v.junit(b)
 	v.logs(run)
@@ -168,8 +169,8 @@ func parts(err error) []error {
 // invariants are what no honest run can break. A run may say of itself that it
 // is invalid, and its bundle holds: but never with records that contradict
 // themselves.
-func (v *verification) invariants(p *plan.Plan, run record.Run) {
-	for _, f := range metric.Check(p, run) {
+func (v *verification) invariants(findings []metric.Finding) {
+	for _, f := range findings {
 		if !f.ByServer {
 			v.add(f.String())
 		}

@@ -20,13 +20,21 @@ import (
 	"assay/harness/record/recordtest"
 )
 
-// asCommand makes the test's own program the command, so that a benchmark can
-// look at what a process of it takes.
-const asCommand = "ASSAY_TEST_AS_COMMAND"
+// as makes the test's own program another one: the command, so that a benchmark
+// can look at what a process of it takes, or one that writes the large bundle into
+// a folder, since a process that held it passes for as large with its children.
+const as = "ASSAY_TEST_AS"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	switch os.Getenv(as) {
+	case "command":
 		main()
+	case "bundle":
+		if err := writeLarge(os.Args[1], largeAttempts); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -45,17 +53,16 @@ func largePlan(attempts int) *plan.Plan {
 		"max_tokens: 4", fmt.Sprintf("max_tokens: %d", largeTokens))
 }
 
-// large writes a bundle of so many attempts, each with an event a token, as long
-// in bytes as one that was measured.
-func large(tb testing.TB, attempts int) string {
-	tb.Helper()
+// writeLarge writes a bundle of so many attempts, each with an event a token, as
+// long in bytes as one that was measured.
+func writeLarge(dir string, attempts int) error {
 	p := largePlan(attempts)
 	r := recordtest.Run(p, recordtest.Options{Fails: func(r record.Request) bool { return r.Arm == "naive" && r.Ordinal%50 == 0 }})
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range r.Requests {
 		alter(&r.Requests[i], random)
 	}
-	return sealed(tb, filepath.Join(tb.TempDir(), "large"), p, r)
+	return seal(dir, p, r)
 }
 
 // alter gives an attempt's events times and lags that differ, and its answer
@@ -81,30 +88,34 @@ func alter(r *record.Request, random *rand.Rand) {
 // BenchmarkVerifyLarge is what it takes a process to verify 100,000 attempts of
 // 128 events each: the time, and the most memory that it held at any moment.
 func BenchmarkVerifyLarge(b *testing.B) {
-	benchmark(b, large(b, largeAttempts), "verify")
+	benchmark(b, "verify")
 }
 
 // BenchmarkReportLarge is what it takes to print the tables of the same.
 func BenchmarkReportLarge(b *testing.B) {
-	benchmark(b, large(b, largeAttempts), "report")
+	benchmark(b, "report")
 }
 
-func benchmark(b *testing.B, dir string, args ...string) {
-	runtime.GC() // what made the bundle is no part of it
+func benchmark(b *testing.B, command string) {
+	dir := filepath.Join(b.TempDir(), "large")
+	child(b, "bundle", dir)
 	peak := 0.0
 	for b.Loop() {
-		c := exec.Command(os.Args[0], append(args, dir)...)
-		c.Env = append(os.Environ(), asCommand+"=1")
-		out, err := c.CombinedOutput()
-		if err != nil {
-			b.Fatalf("%s\n%s", err, out)
-		}
-		usage := c.ProcessState.SysUsage().(*syscall.Rusage)
-		peak = max(peak, mebibytes(usage.Maxrss))
+		peak = max(peak, mebibytes(child(b, "command", command, dir).Maxrss))
 	}
 	b.ReportMetric(peak, "peak-MiB")
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/op")
+}
+
+// child is what a process of this program took.
+func child(b *testing.B, what string, args ...string) *syscall.Rusage {
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), as+"="+what)
+	if out, err := c.CombinedOutput(); err != nil {
+		b.Fatalf("%s\n%s", err, out)
+	}
+	return c.ProcessState.SysUsage().(*syscall.Rusage)
 }
 
 // mebibytes of getrusage's unit, which is KiB but on Darwin.
@@ -116,7 +127,9 @@ func mebibytes(maxrss int64) float64 {
 }
 
 func TestALargeBundleHoldsAsASmallOneDoes(t *testing.T) {
-	code, out, errs := call(t, "verify", large(t, 2000))
+	dir := filepath.Join(t.TempDir(), "large")
+	NewWithT(t).Expect(writeLarge(dir, 2000)).To(Succeed())
+	code, out, errs := call(t, "verify", dir)
 	NewWithT(t).Expect(code).To(Equal(0), out+errs)
 	NewWithT(t).Expect(out).To(ContainSubstring("large holds: complete; the protocol was kept"))
 }

@@ -19,24 +19,29 @@ import (
 func bundle(t *testing.T, o recordtest.Options) string {
 	t.Helper()
 	p := recordtest.Plan()
-	return sealed(t, filepath.Join(t.TempDir(), "bundle"), p, recordtest.Run(p, o))
+	dir := filepath.Join(t.TempDir(), "bundle")
+	NewWithT(t).Expect(seal(dir, p, recordtest.Run(p, o))).To(Succeed())
+	return dir
 }
 
-// sealed writes records as a run would have, and all that is derived from them.
-func sealed(tb testing.TB, dir string, p *plan.Plan, run record.Run) string {
-	tb.Helper()
-	g := NewWithT(tb)
+// seal writes records as a run would have, and all that is derived from them.
+func seal(dir string, p *plan.Plan, run record.Run) error {
 	run, err := recordtest.Write(dir, p, run)
-	g.Expect(err).NotTo(HaveOccurred())
+	if err != nil {
+		return err
+	}
 	b := reports.Derive(p, run)
-	g.Expect(b.Write(dir)).To(Succeed())
+	if err := b.Write(dir); err != nil {
+		return err
+	}
 	junit := "<testsuites><testsuite><properties>"
 	for _, property := range reports.Properties(dir, b.Summary) {
 		junit += fmt.Sprintf("<property name=%q value=%q/>", property[0], property[1])
 	}
-	g.Expect(os.WriteFile(filepath.Join(dir, reports.JUnitFile), []byte(junit+"</properties></testsuite></testsuites>"), 0o644)).To(Succeed())
-	g.Expect(reports.Seal(dir)).To(Succeed())
-	return dir
+	if err := os.WriteFile(filepath.Join(dir, reports.JUnitFile), []byte(junit+"</properties></testsuite></testsuites>"), 0o644); err != nil {
+		return err
+	}
+	return reports.Seal(dir)
 }
 
 func TestVerifySaysWhatHolds(t *testing.T) {

@@ -17,6 +17,11 @@ import (
 // never fails: what can't be computed is null with the reason, and what is
 // wrong with the records is in the validity.
 func Summarize(p *plan.Plan, run record.Run) Summary {
+	return SummarizeFound(p, run, Check(p, run)) // which says it too if the plan can't be frozen
+}
+
+// SummarizeFound is [Summarize] for who has what [Check] found.
+func SummarizeFound(p *plan.Plan, run record.Run, findings []Finding) Summary {
 	run = run.Indexed()
 	s := &summarizer{plan: p, schedule: Schedule(p, run), run: run, provenance: record.Derived, found: map[[2]int][]Finding{}, cut: abandonedPairs(run)}
 	if p.Emulated() {
@@ -28,7 +33,6 @@ func Summarize(p *plan.Plan, run record.Run) Summary {
 		EnvironmentSHA256: environmentSHA256(run.Environment), Percentiles: PercentileType, Provenance: s.provenance, TimeScale: p.TimeScale, Status: s.status(),
 		Lifecycles: []Lifecycle{}, Waves: []Wave{}, Tiers: []Tier{},
 	}
-	findings := Check(p, run) // which says it too if the plan can't be frozen
 	for _, f := range findings {
 		s.found[[2]int{f.lifecycle, f.wave}] = append(s.found[[2]int{f.lifecycle, f.wave}], f)
 	}

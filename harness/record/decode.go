@@ -17,6 +17,7 @@ import (
 // anything is unusual is left to encoding/json whole.
 type requestDecoder struct {
 	rest   []byte // the line with empty lists
+	apart  bool   // the last line was decoded so
 	events []Event
 	counts []int // of the events' tokens; -1 is null
 	lags   []int64
@@ -26,7 +27,7 @@ type requestDecoder struct {
 // decode decodes a line. The request's lists lie in the decoder's memory until
 // keep is called or another line is decoded.
 func (s *requestDecoder) decode(line []byte, to *Request) error {
-	if !s.split(line) || json.Unmarshal(s.rest, to, json.RejectUnknownMembers(true)) != nil {
+	if s.apart = s.split(line) && json.Unmarshal(s.rest, to, json.RejectUnknownMembers(true)) == nil; !s.apart {
 		*to = Request{}
 		return strictly(line, to)
 	}
@@ -37,6 +38,13 @@ func (s *requestDecoder) decode(line []byte, to *Request) error {
 	}
 	to.Events, to.ClientLag, to.OutputTokenIDs = s.events, s.lags, s.ids
 	return nil
+}
+
+func (s *requestDecoder) short(line []byte) []byte {
+	if s.apart {
+		return s.rest
+	}
+	return line
 }
 
 // keep gives the request that was decoded last memory of its own for its lists,

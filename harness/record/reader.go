@@ -26,8 +26,11 @@ func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 type Reader struct {
 	// Line is shown each line of the chained files as it stands there, numbered
 	// from 1, without its line feed: from several goroutines at once and in no
-	// order. It must not keep the line, whose bytes are written over.
-	Line func(file string, number int, line []byte)
+	// order. It must not keep the line, whose bytes are written over. Short is the
+	// same, but that in a request's line its events, client lags and token ids are
+	// empty lists, where they are nothing but what they should be: events of two
+	// whole numbers and a third or null, and whole numbers.
+	Line func(file string, number int, line, short []byte)
 	// Request is given each request that was read, likewise, before it is kept.
 	// It may put what nobody will look at again into fewer bytes. Of the request's
 	// lists it must keep no part: they are written over, too.
@@ -89,7 +92,7 @@ func readFile[T any](r *Reader, dir, name string, how reading[T]) ([]T, error) {
 		how.size = info.Size()
 	}
 	if r.Line != nil {
-		how.line = func(number int, line []byte) { r.Line(name, number, line) }
+		how.line = func(number int, line, short []byte) { r.Line(name, number, line, short) }
 	}
 	out, sums, err := how.all(f, name)
 	r.Sums[name] = sums
@@ -121,16 +124,17 @@ func head(sums []Sum) string {
 // reading is how a chained file of one kind of record is read.
 type reading[T any] struct {
 	previous func(*T) string
-	decoder  func() decoder[T]             // a new one; nil: encoding/json, strictly
-	line     func(number int, line []byte) // nil: nobody wants it
-	then     func(*T)                      // likewise
-	size     int64                         // of the file; 0: not known
+	decoder  func() decoder[T]                    // a new one; nil: encoding/json, strictly
+	line     func(number int, line, short []byte) // nil: nobody wants it
+	then     func(*T)                             // likewise
+	size     int64                                // of the file; 0: not known
 }
 
 // decoder decodes one line after the other. What it decoded is the caller's once
-// keep was called with it.
+// keep was called with it; short is that line without its lists.
 type decoder[T any] interface {
 	decode(line []byte, to *T) error
+	short(line []byte) []byte
 	keep(*T)
 }
 
@@ -140,6 +144,7 @@ func requestDecoders() decoder[Request] { return new(requestDecoder) }
 type strict[T any] struct{}
 
 func (strict[T]) decode(line []byte, to *T) error { return strictly(line, to) }
+func (strict[T]) short(line []byte) []byte        { return line }
 func (strict[T]) keep(*T)                         {}
 
 // About so many bytes are read at a time, of a small file no more than it needs,
@@ -274,11 +279,11 @@ func (how reading[T]) decodeBlock(b *block[T], d decoder[T]) {
 		line, after, _ := bytes.Cut(text, []byte("\n"))
 		text = after
 		l := decoded[T]{sum: sha256.Sum256(line)}
-		if how.line != nil {
-			how.line(number, line)
-		}
 		if l.fault = d.decode(line, &l.value); errors.Is(l.fault, errMore) {
 			l.fault, l.more = nil, true
+		}
+		if how.line != nil {
+			how.line(number, line, d.short(line))
 		}
 		if l.fault == nil && how.then != nil {
 			how.then(&l.value)

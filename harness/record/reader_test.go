@@ -128,9 +128,14 @@ func TestAReaderShowsEachLineAndEachRequest(t *testing.T) {
 	var mu sync.Mutex
 	seen, ordinals := map[string]map[int]string{}, 0
 	r := record.Reader{
-		Line: func(file string, number int, line []byte) {
+		Line: func(file string, number int, line, short []byte) {
 			mu.Lock()
 			defer mu.Unlock()
+			if file == record.RequestsFile {
+				g.Expect(short).To(ContainSubstring(`"events":[],"client_lag_ns":[],`))
+			} else {
+				g.Expect(short).To(Equal(line))
+			}
 			if seen[file] == nil {
 				seen[file] = map[int]string{}
 			}

@@ -40,7 +40,7 @@ func firstFailure(p record.Population) string {
 		if r.Outcome != record.OK {
 			text := fmt.Sprintf("the first: wave %d, ordinal %d, %s", r.Wave, r.Ordinal, r.Outcome)
 			if r.Error != nil {
-				text += ": " + *r.Error
+				text += ": " + record.Visible(*r.Error)
 			}
 			return text
 		}

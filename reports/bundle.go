@@ -102,6 +102,9 @@ func read(dir string, reader *record.Reader) (Bundle, error) {
 	if _, err := os.Stat(filepath.Join(dir, record.RequestsFile)); err != nil {
 		return Bundle{}, err
 	}
+	if err := versions(dir); err != nil {
+		return Bundle{}, err
+	}
 	run, err := reader.Read(dir)
 	return Derive(p, run), err
 }

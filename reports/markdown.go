@@ -26,7 +26,7 @@ func grids(b Bundle) []grid {
 // the run does not show.
 func Markdown(b Bundle) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# %s\n\n%s\n\n", heading(b), validity(b))
+	fmt.Fprintf(&out, "# %s\n\n%s\n\n", inMarkdown(heading(b)), inMarkdown(validity(b)))
 	if b.Plan.Experiment == plan.Concurrency {
 		fmt.Fprintf(&out, "![Token goodput against clients](%s)\n\n", goodputFile)
 	}
@@ -47,7 +47,7 @@ func Markdown(b Bundle) string {
 		}
 		fmt.Fprintf(&out, "\n## %s\n\n", s.title)
 		for _, line := range s.lines {
-			fmt.Fprintf(&out, "- %s\n", line)
+			fmt.Fprintf(&out, "- %s\n", inItem(line))
 		}
 	}
 	return out.String()

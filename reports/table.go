@@ -167,13 +167,13 @@ func nullsOf(s metric.Summary) []string {
 // markdown draws a grid as a Markdown table.
 func (g grid) markdown() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "## %s\n\n| %s |\n|%s\n", g.title, strings.Join(g.head, " | "), strings.Repeat("---:|", len(g.head)))
+	fmt.Fprintf(&out, "## %s\n\n| %s |\n|%s\n", inMarkdown(g.title), strings.Join(each(g.head, inCell), " | "), strings.Repeat("---:|", len(g.head)))
 	for _, row := range g.rows {
-		fmt.Fprintf(&out, "| %s |\n", strings.Join(row, " | "))
+		fmt.Fprintf(&out, "| %s |\n", strings.Join(each(row, inCell), " | "))
 	}
 	if len(g.rows) == 0 {
 		fmt.Fprintf(&out, "| nothing was run |%s\n", strings.Repeat(" |", len(g.head)-1))
 	}
-	fmt.Fprintf(&out, "\n%s\n", g.footer)
+	fmt.Fprintf(&out, "\n%s\n", inMarkdown(g.footer))
 	return out.String()
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"assay/harness/record"
 )
 
 // width is the most columns that a line on a terminal has.
@@ -24,7 +26,7 @@ const (
 // columns.
 func Terminal(b Bundle) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "\n%s\n%s\n", wrap(heading(b), width, ""), wrap(validity(b), width, ""))
+	fmt.Fprintf(&out, "\n%s\n%s\n", wrap(line(heading(b)), width, ""), wrap(line(validity(b)), width, ""))
 	for _, g := range grids(b) {
 		fmt.Fprintf(&out, "\n%s\n%s\n%s\n", wrap(g.title, width, ""), g.terminal(), wrap(g.footer, width, ""))
 	}
@@ -33,11 +35,11 @@ func Terminal(b Bundle) string {
 			continue
 		}
 		fmt.Fprintf(&out, "\n%s\n", s.title)
-		for _, line := range s.lines {
-			fmt.Fprintf(&out, "  - %s\n", wrap(line, width-4, "    "))
+		for _, said := range s.lines {
+			fmt.Fprintf(&out, "  - %s\n", wrap(line(said), width-4, "    "))
 		}
 	}
-	return out.String()
+	return record.Visible(out.String()) // the cells of the tables too
 }
 
 // terminal draws a grid in aligned columns; its headings break between words, so

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"assay/harness/record"
 )
 
 // memory is what this process tries to stay within, so that a bundle of 100,000
@@ -45,7 +47,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		Use: "assay", Short: "LLM-serving benchmarks as tests: plans, runs, bundles",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(checkCommand(), runCommand(), verifyCommand(), reportCommand(), bundleCommand(), doctorCommand(), offsetsCommand())
+	root.AddCommand(shown(checkCommand()), runCommand(), shown(verifyCommand()), shown(reportCommand()), bundleCommand(), doctorCommand(), offsetsCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
@@ -57,7 +59,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	case errors.As(err, &code):
 		return int(code)
 	default:
-		fmt.Fprintln(errs, err)
+		fmt.Fprintln(errs, record.Visible(err.Error()))
 		return int(unreadable)
 	}
 }

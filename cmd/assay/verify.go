@@ -29,7 +29,7 @@ func verifyCommand() *cobra.Command {
 				return err
 			}
 			for _, reason := range v.Reasons {
-				fmt.Fprintln(cmd.OutOrStdout(), strings.ReplaceAll(reason, "\n", " / "))
+				fmt.Fprintln(cmd.OutOrStdout(), oneLine(reason))
 			}
 			if !v.Holds() {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s does not hold, for %d reason(s)\n", args[0], len(v.Reasons))
@@ -37,13 +37,16 @@ func verifyCommand() *cobra.Command {
 			}
 			validity := "the protocol was kept"
 			if !v.Validity.Valid {
-				validity = fmt.Sprintf("the run says of itself that it is invalid, for %d reason(s), the first: %s", len(v.Validity.Reasons), v.Validity.Reasons[0])
+				validity = fmt.Sprintf("the run says of itself that it is invalid, for %d reason(s), the first: %s", len(v.Validity.Reasons), oneLine(v.Validity.Reasons[0]))
 			}
 			if n := len(v.FailedSpecs); n > 0 {
-				validity += fmt.Sprintf("; %d spec(s) of its JUnit report did not pass, the first: %s", n, v.FailedSpecs[0])
+				validity += fmt.Sprintf("; %d spec(s) of its JUnit report did not pass, the first: %s", n, oneLine(v.FailedSpecs[0]))
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s holds: %s; %s\n", args[0], v.Status, validity)
 			return nil
 		},
 	}
 }
+
+// oneLine keeps a text from beginning a line of its own.
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " / ") }

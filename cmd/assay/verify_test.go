@@ -92,3 +92,30 @@ func TestReportPrintsWhatThereIs(t *testing.T) {
 	g.Expect(code).To(Equal(2))
 	g.Expect(errs).To(ContainSubstring("can't be read"))
 }
+
+func TestNothingInABundleSpeaksToTheTerminal(t *testing.T) {
+	g := NewWithT(t)
+	const orders = "\x1b[2J\u202eholds\x00\nbundle holds: complete"
+	p := recordtest.Plan()
+	run := recordtest.Run(p, recordtest.Options{})
+	run.Lifecycles[1].Status, run.Lifecycles[1].Error = "failed", orders
+	run.Environment.Facts["cpu_model"] = record.Fact{Value: orders, Provenance: record.ClientObserved}
+	dir := filepath.Join(t.TempDir(), "bundle")
+	g.Expect(seal(dir, p, run)).To(Succeed())
+	path := filepath.Join(dir, reports.JUnitFile)
+	junit, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	failed := "<testcase name=\"\u202eevil&#10;bundle holds: complete\" status=\"failed\"/></testsuite>"
+	g.Expect(os.WriteFile(path, []byte(strings.Replace(string(junit), "</testsuite>", failed, 1)), 0o644)).To(Succeed())
+	g.Expect(reports.Seal(dir)).To(Succeed())
+	broken := filepath.Join(t.TempDir(), "plan.yaml")
+	g.Expect(os.WriteFile(broken, []byte("schema: \"\\e[2J\u202e\"\n"), 0o644)).To(Succeed())
+	for _, args := range [][]string{{"verify", dir}, {"report", dir}, {"check", broken}, {"verify", "no\x1b[2Jbundle"}} {
+		_, out, errs := call(t, args...)
+		text := out + errs
+		g.Expect(text).NotTo(BeEmpty())
+		g.Expect(text).NotTo(ContainSubstring("\x1b"), args[0])
+		g.Expect(text).NotTo(ContainSubstring("\u202e"), args[0])
+		g.Expect(text).NotTo(MatchRegexp("(?m)^bundle holds"), args[0])
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"assay/harness/record"
 )
 
 // ReadyOptions say how readiness is looked for.
@@ -150,7 +152,7 @@ func exited(e Exit) error {
 	}
 	text := fmt.Sprintf("%s before it was ready", how)
 	for _, line := range e.LastLines {
-		text += "\n  " + line
+		text += "\n  " + record.Visible(line)
 	}
 	return fmt.Errorf("%w %s", ErrExited, text)
 }

@@ -150,10 +150,14 @@ func (l *Lifecycle) ask(ctx context.Context) {
 // lastLines is what the server printed last, unless the error has it already.
 func (l *Lifecycle) lastLines(err error) string {
 	tail := l.log.Tail()
-	if len(tail) == 0 || strings.Contains(err.Error(), tail[len(tail)-1]) {
+	if len(tail) == 0 || strings.Contains(err.Error(), record.Visible(tail[len(tail)-1])) {
 		return ""
 	}
-	return "\nits last lines:\n  " + strings.Join(tail[max(0, len(tail)-20):], "\n  ")
+	text := "\nits last lines:"
+	for _, line := range tail[max(0, len(tail)-20):] {
+		text += "\n  " + record.Visible(line)
+	}
+	return text
 }
 
 // Clock is the lifecycle's clock; it read zero at the invocation.

@@ -141,7 +141,7 @@ func (p Page) Render() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the page can't be made: %w", err)
 	}
-	return []byte(Visible(out.String())), nil
+	return []byte(record.Visible(out.String())), nil
 }
 
 // names are the arms'.

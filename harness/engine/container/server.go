@@ -246,7 +246,7 @@ func (s *Server) abandon(ctx context.Context, err error) error {
 			if exit := s.Exit(); exit.Code != nil {
 				err = fmt.Errorf("%w with code %d: %w", engine.ErrExited, *exit.Code, err)
 				for _, line := range exit.LastLines {
-					err = fmt.Errorf("%w\n  %s", err, line)
+					err = fmt.Errorf("%w\n  %s", err, record.Visible(line))
 				}
 			}
 		case <-time.After(time.Second): // it is still up: the start failed for another reason

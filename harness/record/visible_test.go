@@ -1,4 +1,4 @@
-package html_test
+package record_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"assay/reports/html"
+	"assay/harness/record"
 )
 
 func TestWhatATextHidesIsMadeVisible(t *testing.T) {
@@ -23,7 +23,7 @@ func TestWhatATextHidesIsMadeVisible(t *testing.T) {
 		"\xff\xfe no UTF-8":        "\ufffd\ufffd no UTF-8",
 		"<b>& escaped elsewhere":   "<b>& escaped elsewhere",
 	} {
-		g.Expect(html.Visible(text)).To(Equal(want))
+		g.Expect(record.Visible(text)).To(Equal(want))
 	}
 }
 
@@ -32,7 +32,7 @@ func FuzzVisible(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		out := html.Visible(text)
+		out := record.Visible(text)
 		if !utf8.ValidString(out) {
 			t.Fatalf("%q became %q, which is no UTF-8", text, out)
 		}
@@ -41,7 +41,7 @@ func FuzzVisible(f *testing.F) {
 		}); i >= 0 {
 			t.Fatalf("%q became %q, which hides something at %d", text, out, i)
 		}
-		if html.Visible(out) != out {
+		if record.Visible(out) != out {
 			t.Fatalf("%q is changed a second time", text)
 		}
 	})

@@ -1,4 +1,4 @@
-package html
+package record
 
 import (
 	"fmt"
@@ -7,11 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// Visible makes what a text hides visible: control characters, such as those of
-// a terminal's escapes, become the pictures of them, and characters that turn
-// the direction of the text around or take no room are written out. What is no
-// UTF-8 becomes U+FFFD. Line feeds and tabs stay. Escaping for HTML is apart from
-// this: that keeps a text from being run, and this from being read as another.
+// Visible makes what a text hides visible, for where a record's text is shown:
+// control characters, such as those of a terminal's escapes, become the pictures
+// of them, and characters that turn the direction of the text around or take no
+// room are written out. What is no UTF-8 becomes U+FFFD. Line feeds and tabs stay.
+// Escaping for a format is apart from this: that keeps a text from being run, and
+// this from being read as another.
 func Visible(text string) string {
 	if plain(text) {
 		return text
@@ -58,13 +59,4 @@ func hides(r rune) bool {
 		return true
 	}
 	return false
-}
-
-// cut shortens a text to so many characters, and says how many are left out.
-func cut(text string, most int) string {
-	n := utf8.RuneCountInString(text)
-	if n <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + fmt.Sprintf("… (and %d more characters)", n-most)
 }

@@ -16,8 +16,8 @@ func line(text string) string {
 // Where CommonMark and GitHub's extensions of it take a text for more than its
 // letters: HTML, entities, code, links, images and what a link refers to.
 var (
-	entity     = regexp.MustCompile(`&(#?[A-Za-z0-9]+;)`)
-	mention    = regexp.MustCompile(`(^|[^A-Za-z0-9_` + "`" + `.+-])(@[A-Za-z0-9][A-Za-z0-9/-]*)`)
+	entity  = regexp.MustCompile(`&(#?[A-Za-z0-9]+;)`)
+	mention = regexp.MustCompile(`(^|[^A-Za-z0-9_` + "`" + `.+-])(@[A-Za-z0-9][A-Za-z0-9/-]*)`)
 )
 
 // inMarkdown is a text as it stands in Markdown: as it is, on one line, and as

@@ -35,10 +35,12 @@ func Pack(dir string, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, SumsFile)); err == nil {
-		files = append(files, SumsFile)
-		slices.Sort(files)
+	for _, name := range []string{SumsFile, SignatureFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			files = append(files, name)
+		}
 	}
+	slices.Sort(files)
 	// One goroutine, since several would cut the blocks as they come.
 	compressed, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"assay/harness/record"
 )
 
-// Seal writes SHA256SUMS over every file of a bundle but itself, in the format
-// of sha256sum. It comes last of all.
+// Seal writes SHA256SUMS over every file of a bundle but itself and a signature
+// of it, in the format of sha256sum. It comes last of all.
 func Seal(dir string) error {
 	files, err := list(dir)
 	if err != nil {
@@ -35,7 +35,7 @@ func Seal(dir string) error {
 	return record.WriteFile(filepath.Join(dir, SumsFile), out.Bytes())
 }
 
-// list names a bundle's files but SHA256SUMS, in order, with forward slashes.
+// list names a bundle's files but SHA256SUMS and its signature, in order, with forward slashes.
 func list(dir string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -46,7 +46,7 @@ func list(dir string) ([]string, error) {
 			return fmt.Errorf("%s is no plain file: a bundle holds what it names, and no link to it", path)
 		}
 		name, err := filepath.Rel(dir, path)
-		if name = filepath.ToSlash(name); name != SumsFile {
+		if name = filepath.ToSlash(name); name != SumsFile && name != SignatureFile {
 			files = append(files, name)
 		}
 		return err

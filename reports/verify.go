@@ -22,6 +22,7 @@ import (
 	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/reports/html"
+	"assay/reports/signature"
 	"assay/workloads"
 )
 
@@ -34,6 +35,7 @@ type Verdict struct {
 	// FailedSpecs are the specs of its JUnit report that did not pass, by name.
 	// They take nothing from a bundle: it holds what they judged.
 	FailedSpecs []string
+	Signature   Signature
 }
 
 // Holds says that nothing was found.
@@ -44,14 +46,18 @@ func (v Verdict) Holds() bool { return len(v.Reasons) == 0 }
 // attempt is accounted for, what no honest run can break, that the summary, the
 // claims and the report are those that its plan and records give, and that the
 // logs are those that the records name. A file of it that is missing is a
-// reason; the error says that the bundle could not be read at all.
-func Verify(dir string) (Verdict, error) {
+// reason; the error says that the bundle could not be read at all. A signature of
+// the sums is checked where there is one; whose it should be, an option says.
+func Verify(dir string, options ...Option) (Verdict, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return Verdict{}, fmt.Errorf("there is no bundle: %w", err)
 	} else if !info.IsDir() {
 		return Verdict{}, fmt.Errorf("%s is a file: name the bundle's directory", dir)
 	}
 	v := &verification{dir: dir, said: map[string]bool{}}
+	for _, option := range options {
+		option(v)
+	}
 	p, err := plan.Load(filepath.Join(dir, PlanFile))
 	if err != nil {
 		return Verdict{}, fmt.Errorf("the bundle has no plan that can be read: %w", err)
@@ -77,6 +83,7 @@ func Verify(dir string) (Verdict, error) {
 		return Verdict{}, cmp.Or(sumsErr, err)
 	}
 	v.first(sums)
+	v.signed()
 	v.schemas(forms)
 	v.heads(run, reader.Sums)
 	findings := metric.Check(p, run)
@@ -90,7 +97,7 @@ func Verify(dir string) (Verdict, error) {
 	if err := v.strangers(p, run); err != nil {
 		return Verdict{}, err
 	}
-	return Verdict{Reasons: v.reasons, Status: b.Summary.Status, Validity: b.Summary.Validity, FailedSpecs: v.failedSpecs}, nil
+	return Verdict{Reasons: v.reasons, Status: b.Summary.Status, Validity: b.Summary.Validity, FailedSpecs: v.failedSpecs, Signature: v.signature}, nil
 }
 
 type verification struct {
@@ -98,6 +105,8 @@ type verification struct {
 	reasons     []string
 	said        map[string]bool // of the reasons
 	failedSpecs []string
+	who         *signature.Who // nil: anybody, or nobody
+	signature   Signature
 }
 
 func (v *verification) add(reasons ...string) {

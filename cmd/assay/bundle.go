@@ -13,8 +13,9 @@ import (
 )
 
 func bundleCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bundle", Short: "make one file of a bundle, and a bundle of it again"}
+	c := &cobra.Command{Use: "bundle", Short: "make one file of a bundle, and a bundle of it again; sign one"}
 	c.AddCommand(
+		shown(signCommand()),
 		&cobra.Command{
 			Use:   "pack DIR [FILE]",
 			Short: "write a bundle as one compressed file: the same bundle, the same bytes",

@@ -450,13 +450,7 @@ func claimGroups(b Bundle) []string {
 
 func where(b Bundle) []string {
 	facts := b.Run.Environment.Facts
-	show := func(name string) string {
-		f, ok := facts[name]
-		if !ok || f.Value == nil {
-			return "null (" + f.Reason + ")"
-		}
-		return fmt.Sprint(f.Value)
-	}
+	show := func(name string) string { return fact(b, name) }
 	lines := []string{
 		fmt.Sprintf("Processor: %s, %s cores; kernel %s; clock source %s; %s; project revision %s.",
 			show("cpu_model"), show("cpu_count"), show("kernel"), show("clock_source"), show("go_version"), show("revision")),

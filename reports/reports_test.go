@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"assay/harness/record"
 	"assay/harness/record/recordtest"
 	"assay/reports"
+	junitpkg "assay/reports/junit"
 )
 
 // failing times out two of the four attempts at the baseline's upper tier.
@@ -683,4 +685,37 @@ func TestWhatTheClientShowedBeforehandIsInTheReport(t *testing.T) {
 		run.Environment.Facts = map[string]record.Fact{"client_proof": c.fact}
 		NewWithT(t).Expect(reports.Markdown(reports.Derive(p, run))).To(ContainSubstring(c.says))
 	}
+}
+
+func TestTheJUnitReportCarriesWhatItsBundleHolds(t *testing.T) {
+	g := NewWithT(t)
+	p := recordtest.Plan()
+	dir := filepath.Join(t.TempDir(), "bundle")
+	run, err := recordtest.Write(dir, p, recordtest.Run(p, recordtest.Options{Fails: failing}))
+	g.Expect(err).NotTo(HaveOccurred())
+	b := reports.Derive(p, run)
+	g.Expect(b.Write(dir)).To(Succeed())
+	suite := junitpkg.Suite{
+		Properties: [][2]string{{"assay.bundle", "out/fixture"}},
+		Cases:      []junitpkg.Case{{Name: "naive serves 1 client"}, {Name: "vllm fails", Outcome: junitpkg.Failed, Message: "1 of 2"}, {Name: "panics", Outcome: junitpkg.Errored}},
+	}
+	data, err := reports.JUnit(dir, b, suite)
+	g.Expect(err).NotTo(HaveOccurred())
+	hidden := strings.NewReplacer(b.Summary.PlanSHA256, "<the plan's SHA-256>", b.Summary.ScheduleSHA256, "<the schedule's SHA-256>")
+	golden.Hold(t, "junit.xml", regexp.MustCompile(`_head" value="[0-9a-f]{64}"`).ReplaceAllString(hidden.Replace(string(data)), `_head" value="<a line's SHA-256>"`))
+	path := filepath.Join(dir, reports.JUnitFile)
+	g.Expect(os.WriteFile(path, data, 0o644)).To(Succeed())
+	g.Expect(reports.Seal(dir)).To(Succeed())
+	v, err := reports.Verify(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(BeEmpty())
+	g.Expect(v.FailedSpecs).To(Equal([]string{"vllm fails", "panics"}))
+
+	replace(t, dir, reports.JUnitFile, `initialization_s" value="0.200"`, `initialization_s" value="0.100"`)
+	replace(t, dir, reports.JUnitFile, `<testsuites name=`, `<testsuites disabled="0" name=`)
+	g.Expect(reports.Seal(dir)).To(Succeed())
+	v, err = reports.Verify(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Reasons).To(ConsistOf(
+		`junit.xml: assay.lifecycle.1.initialization_s is "0.100", and the bundle has "0.200"`, "junit.xml: line 2: a testsuites has no attribute disabled"))
 }

@@ -22,6 +22,7 @@ import (
 	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/reports/html"
+	"assay/reports/junit"
 	"assay/reports/signature"
 	"assay/workloads"
 )
@@ -585,8 +586,10 @@ func (v *verification) junit(b Bundle) {
 				Value string `xml:"value,attr"`
 			} `xml:"properties>property"`
 			Cases []struct {
-				Name   string `xml:"name,attr"`
-				Status string `xml:"status,attr"`
+				Name    string    `xml:"name,attr"`
+				Status  string    `xml:"status,attr"` // only in older ones
+				Failure *struct{} `xml:"failure"`
+				Error   *struct{} `xml:"error"`
 			} `xml:"testcase"`
 		} `xml:"testsuite"`
 	}
@@ -603,14 +606,19 @@ func (v *verification) junit(b Bundle) {
 			said[p.Name] = p.Value
 		}
 		for _, c := range s.Cases {
-			switch c.Status {
-			case "passed", "skipped", "pending":
-			default:
+			if c.Failure != nil || c.Error != nil || !slices.Contains([]string{"", "passed", "skipped", "pending"}, c.Status) {
 				v.failedSpecs = append(v.failedSpecs, c.Name)
 			}
 		}
 	}
-	for _, p := range Properties(v.dir, b.Summary) {
+	want := Properties(v.dir, b.Summary)
+	if said["assay.junit"] != "" { // older ones carry less
+		want = append(want, more(b)...)
+		for _, fault := range parts(junit.Check(data)) {
+			v.found("%s: %s", JUnitFile, fault)
+		}
+	}
+	for _, p := range want {
 		if said[p[0]] != p[1] {
 			v.found("%s: %s is %q, and the bundle has %q", JUnitFile, p[0], said[p[0]], p[1])
 		}

@@ -1,13 +1,12 @@
 package suite
 
 import (
-	"bytes"
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"assay/harness/plan"
 	"assay/harness/record"
 	"assay/reports"
+	"assay/reports/junit"
 )
 
 // close completes the plan's bundle: junit.xml holds the plan's own specs, and
@@ -59,23 +59,84 @@ func relative(dir string) string {
 	return dir
 }
 
-// writeJUnit writes the report of the plan's own specs by Ginkgo's own writer,
-// with what verification holds against the bundle as properties.
+// writeJUnit writes the report of the plan's own specs, with what verification
+// holds against the bundle as properties.
 func (e *Experiment) writeJUnit(report ginkgo.Report) error {
-	own := report
-	own.SpecReports = slices.DeleteFunc(slices.Clone(report.SpecReports), func(s types.SpecReport) bool {
-		return !slices.Contains(s.ContainerHierarchyTexts, e.Plan.Name)
-	})
-	own.SuiteDescription = string(e.Plan.Experiment) + ": " + e.Plan.Name
-	own.SuitePath = "" // a path of this machine
-	for i := range own.SpecReports {
-		own.SpecReports[i] = e.clean(own.SpecReports[i])
+	s := junit.Suite{
+		Start: report.StartTime, Took: report.RunTime,
+		Properties: [][2]string{{"assay.bundle", inCheckout(e.dir)}, {"assay.label_filter", report.SuiteConfig.LabelFilter}},
 	}
-	path := filepath.Join(e.dir, reports.JUnitFile)
-	if err := reporters.GenerateJUnitReportWithConfig(own, path, reporters.JunitReportConfig{OmitTimelinesForSpecState: types.SpecStatePassed, OmitLeafNodeType: true, OmitCapturedStdOutErr: true}); err != nil {
+	for _, spec := range report.SpecReports {
+		if slices.Contains(spec.ContainerHierarchyTexts, e.Plan.Name) {
+			s.Cases = append(s.Cases, e.junitCase(spec))
+		}
+	}
+	data, err := reports.JUnit(e.dir, e.bundle, s)
+	if err != nil {
 		return err
 	}
-	return e.addProperties(path)
+	return record.WriteFile(filepath.Join(e.dir, reports.JUnitFile), data)
+}
+
+// inCheckout is where a bundle is, from the module's root on; one that lies
+// elsewhere has its name alone, since other paths are this machine's.
+func inCheckout(dir string) string {
+	if short := relative(dir); !filepath.IsAbs(short) {
+		return filepath.ToSlash(short)
+	}
+	return filepath.Base(dir)
+}
+
+// junitCase is a spec as JUnit has it, without what must not enter a bundle.
+func (e *Experiment) junitCase(spec types.SpecReport) junit.Case {
+	spec = e.clean(spec)
+	// Readers take dots for the ends of packages.
+	c := junit.Case{
+		Name: sentence(spec.ContainerHierarchyTexts, spec.LeafNodeText), Class: string(e.Plan.Experiment) + "." + strings.ReplaceAll(e.Plan.Name, ".", "_"),
+		Took: spec.RunTime, Message: spec.Failure.Message, Kind: spec.State.String(),
+	}
+	var said []string
+	for _, entry := range spec.ReportEntries {
+		said = append(said, e.redact.Redact(entry.Name+": "+entry.StringRepresentation()))
+	}
+	c.Output = strings.Join(said, "\n")
+	switch spec.State {
+	case types.SpecStatePassed:
+		return c
+	case types.SpecStateSkipped, types.SpecStatePending:
+		c.Outcome, c.Kind, c.Message = junit.Skipped, "", strings.TrimSuffix(c.Kind+": "+c.Message, ": ")
+		return c
+	case types.SpecStateFailed, types.SpecStateTimedout:
+		c.Outcome = junit.Failed
+	default: // it panicked, or was interrupted or given up
+		c.Outcome = junit.Errored
+		if spec.Failure.ForwardedPanic != "" {
+			c.Message = spec.Failure.ForwardedPanic
+		}
+	}
+	// The timeline names places in the source.
+	c.Trace = strings.ReplaceAll(reporters.RenderTimeline(spec, true), builtIn(), "")
+	return c
+}
+
+var lifecycleText = regexp.MustCompile(`^0*([0-9]+ of [0-9]+): ([^,]+)(?:, (.*))?$`)
+
+// sentence is what a spec says, as a sentence: "vllm serves 8 clients, repeat 2 of
+// 3 (lifecycle 1 of 6)".
+func sentence(containers []string, text string) string {
+	if len(containers) < 3 { // of the experiment, the plan, and what it is in
+		return strings.TrimSpace(strings.Join(containers, " ") + " " + text)
+	}
+	in := strings.Join(containers[2:], " ")
+	of := lifecycleText.FindStringSubmatch(in)
+	if of == nil {
+		return in + " " + text
+	}
+	where := "lifecycle " + of[1]
+	if of[3] != "" {
+		where += ", " + of[3]
+	}
+	return fmt.Sprintf("%s %s (%s)", of[2], text, where)
 }
 
 // clean blacks out of a spec's texts what must not enter a bundle.
@@ -87,40 +148,6 @@ func (e *Experiment) clean(s types.SpecReport) types.SpecReport {
 	s.CapturedGinkgoWriterOutput = e.redact.Redact(s.CapturedGinkgoWriterOutput)
 	s.AdditionalFailures = nil
 	return s
-}
-
-// addProperties puts the bundle's properties first into the suite's, and takes
-// out Ginkgo's own: they say how this process was called, by paths and seeds.
-func (e *Experiment) addProperties(path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	var suites reporters.JUnitTestSuites
-	if err := xml.Unmarshal(data, &suites); err != nil {
-		return fmt.Errorf("the JUnit report that Ginkgo wrote can't be read back: %w", err)
-	}
-	for i := range suites.TestSuites {
-		suite := &suites.TestSuites[i]
-		suite.Package = ""
-		kept := []reporters.JUnitProperty{}
-		for _, p := range reports.Properties(e.dir, e.bundle.Summary) {
-			kept = append(kept, reporters.JUnitProperty{Name: p[0], Value: p[1]})
-		}
-		for _, p := range suite.Properties.Properties {
-			if p.Name == "LabelFilter" {
-				kept = append(kept, p)
-			}
-		}
-		suite.Properties.Properties = kept
-	}
-	data, err = xml.MarshalIndent(suites, "", "  ")
-	if err != nil {
-		return err
-	}
-	// The timeline of a failed spec names places in the source.
-	data = bytes.ReplaceAll(data, []byte(builtIn()), nil)
-	return record.WriteFile(path, append([]byte(xml.Header), append(data, '\n')...))
 }
 
 // builtIn is the folder of the module where this suite was compiled, which may

@@ -153,7 +153,7 @@ func (r *Run) keepJUnit() error {
 			return err
 		}
 	}
-	for _, name := range []string{reports.SumsFile, reports.SummaryFile, reports.ClaimsFile, reports.ReportFile} {
+	for _, name := range []string{reports.SumsFile, reports.SignatureFile, reports.SummaryFile, reports.ClaimsFile, reports.ReportFile} {
 		if err := os.Remove(filepath.Join(r.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

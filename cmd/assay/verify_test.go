@@ -119,3 +119,16 @@ func TestNothingInABundleSpeaksToTheTerminal(t *testing.T) {
 		g.Expect(text).NotTo(MatchRegexp("(?m)^bundle holds"), args[0])
 	}
 }
+
+func TestReportPrintsInTheFormatThatIsAskedFor(t *testing.T) {
+	g := NewWithT(t)
+	dir := bundle(t, recordtest.Options{})
+	_, out, _ := call(t, "report", "--format", "summary", dir)
+	g.Expect(out).To(HavePrefix("### vllm against naive"))
+	g.Expect(strings.Count(out, "\n")).To(BeNumerically("<", 60))
+	_, out, _ = call(t, "report", "--format", "markdown", dir)
+	g.Expect(os.ReadFile(filepath.Join(dir, reports.ReportFile))).To(BeEquivalentTo(out))
+	code, _, errs := call(t, "report", "--format", "pdf", dir)
+	g.Expect(code).To(Equal(2))
+	g.Expect(errs).To(ContainSubstring("--format pdf is none: there are terminal, markdown and summary"))
+}

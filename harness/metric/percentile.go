@@ -39,6 +39,18 @@ type Censored struct {
 	AtLeast bool
 }
 
+// Compare orders durations: a censored one is longer than an observed one of the
+// same length.
+func (c Censored) Compare(d Censored) int {
+	if c.Value == d.Value && c.AtLeast != d.AtLeast {
+		if c.AtLeast {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Compare(c.Value, d.Value)
+}
+
 // CensoredPercentile is the p-th percentile by type 7 over durations of which
 // some are right-censored, and whether it is only a lower bound. Each censored
 // duration stands in for itself with the time at which it was cut; since the
@@ -53,10 +65,7 @@ func CensoredPercentile(values []Censored, p float64) (float64, bool) {
 		return math.NaN(), false
 	}
 	sorted := slices.Clone(values)
-	slices.SortFunc(sorted, func(a, b Censored) int {
-		// A censored one is longer than an observed one of the same length.
-		return cmp.Or(cmp.Compare(a.Value, b.Value), compareBool(a.AtLeast, b.AtLeast))
-	})
+	slices.SortFunc(sorted, Censored.Compare)
 	// The rank by the library's own arithmetic, so that the two agree on which
 	// order statistics it touches.
 	upper := int(math.Ceil(float64(p/100) * float64(len(sorted)-1)))
@@ -67,15 +76,4 @@ func CensoredPercentile(values []Censored, p float64) (float64, bool) {
 		bound = bound || i <= upper && v.AtLeast
 	}
 	return Percentile(plain, p), bound
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }

@@ -23,9 +23,8 @@ type side struct {
 
 // waited is one attempt's duration.
 type waited struct {
-	at      int
-	value   float64
-	atLeast bool
+	at int
+	metric.Censored
 }
 
 // Of a curve no more than so many steps are drawn and so many points shown; of
@@ -60,14 +59,13 @@ func (p Page) distribution(id, what, counted string, groups []group, of delay) f
 				if !ok {
 					continue
 				}
-				values[i][j] = append(values[i][j], waited{at, v, atLeast})
+				values[i][j] = append(values[i][j], waited{at, metric.Censored{Value: v, AtLeast: atLeast}})
 				if v > 0 {
 					low, high = min(low, v), max(high, v)
 				}
 			}
-			// A censored one is longer than an observed one of the same length.
 			slices.SortFunc(values[i][j], func(a, b waited) int {
-				return cmp.Or(cmp.Compare(a.value, b.value), compareBool(a.atLeast, b.atLeast), cmp.Compare(a.at, b.at))
+				return cmp.Or(a.Compare(b.Censored), cmp.Compare(a.at, b.at))
 			})
 		}
 	}
@@ -100,16 +98,6 @@ func (p Page) distribution(id, what, counted string, groups []group, of delay) f
 	return f
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
-}
-
 // ecdf draws one arm's curve and says whether it left points out.
 func (p Page) ecdf(paper *paper, s side, values []waited, x, y scale) (thinned bool) {
 	if len(values) == 0 {
@@ -119,7 +107,7 @@ func (p Page) ecdf(paper *paper, s side, values []waited, x, y scale) (thinned b
 	var seen, cutOff []waited
 	ranks := []int{}
 	for _, v := range values {
-		if v.atLeast {
+		if v.AtLeast {
 			cutOff = append(cutOff, v)
 			continue
 		}
@@ -130,25 +118,25 @@ func (p Page) ecdf(paper *paper, s side, values []waited, x, y scale) (thinned b
 	line.move(x.from, y.at(0))
 	shown := evenly(len(seen), mostSteps)
 	for _, i := range shown {
-		line.across(x.at(seen[i].value))
+		line.across(x.at(seen[i].Value))
 		line.down(y.at(float64(ranks[i]) / n))
 	}
 	line.across(x.to)
 	paper.behind(s.class+" curve", line.String())
 	for _, i := range shown {
 		share := float64(ranks[i]) / n
-		paper.mark(s.class+" dot", fmt.Sprintf("%.4f s: as long or shorter %.1f %% of %d\n%s", seen[i].value, float64(100*share), len(values), p.named(seen[i].at)),
-			shape{"", glyph(s.class, x.at(seen[i].value), y.at(share), 1.3)})
+		paper.mark(s.class+" dot", fmt.Sprintf("%.4f s: as long or shorter %.1f %% of %d\n%s", seen[i].Value, float64(100*share), len(values), p.named(seen[i].at)),
+			shape{"", glyph(s.class, x.at(seen[i].Value), y.at(share), 1.3)})
 	}
 	for _, i := range evenly(len(cutOff), mostTicks) {
 		share := 0.0
 		for _, v := range seen {
-			if v.value <= cutOff[i].value {
+			if v.Value <= cutOff[i].Value {
 				share += 1 / n
 			}
 		}
-		at, up := x.at(cutOff[i].value), y.at(share)
-		paper.mark("fail curve", fmt.Sprintf("longer than %.4f s: cut off\n%s", cutOff[i].value, p.named(cutOff[i].at)), shape{"", segment(at, up-4, at, up+4)})
+		at, up := x.at(cutOff[i].Value), y.at(share)
+		paper.mark("fail curve", fmt.Sprintf("longer than %.4f s: cut off\n%s", cutOff[i].Value, p.named(cutOff[i].at)), shape{"", segment(at, up-4, at, up+4)})
 	}
 	if len(cutOff) > 0 {
 		share := float64(len(seen)) / n
@@ -183,8 +171,8 @@ func percentiles(name, arm string, values []waited) []string {
 	censored := 0
 	var of []metric.Censored
 	for _, v := range values {
-		of = append(of, metric.Censored{Value: v.value, AtLeast: v.atLeast})
-		if v.atLeast {
+		of = append(of, v.Censored)
+		if v.AtLeast {
 			censored++
 		}
 	}
@@ -214,8 +202,8 @@ func seen(values []waited) string {
 	var of []metric.Censored
 	censored := 0
 	for _, v := range values {
-		of = append(of, metric.Censored{Value: v.value, AtLeast: v.atLeast})
-		if v.atLeast {
+		of = append(of, v.Censored)
+		if v.AtLeast {
 			censored++
 		}
 	}

@@ -86,6 +86,20 @@ func (p *paper) mark(class, tip string, shapes ...shape) {
 	p.Marks = append(p.Marks, mark{class, tip, shapes})
 }
 
+// along draws a horizontal axis alone, of a plot whose rows are no scale, with the
+// lines behind the rows and its name under it.
+func (p *paper) along(x scale, top, bottom float64, name string, ticks []tick) {
+	var grid path
+	for _, t := range ticks {
+		grid.move(x.at(t.value), top)
+		grid.down(bottom)
+		p.write("t m", x.at(t.value), bottom+14, t.label)
+	}
+	p.behind("grid", grid.String())
+	p.behind("axis", segment(x.from, bottom, x.to, bottom))
+	p.write("t m", (x.from+x.to)/2, bottom+28, name)
+}
+
 // axes draws both, with the lines behind the plot and what is written beside
 // them; the horizontal one's name stands under it, the other's above it.
 func (p *paper) axes(x, y scale, xName, yName string, xTicks, yTicks []tick) {

@@ -83,15 +83,7 @@ func (p Page) schedule() figure {
 	left := 14 + float64(6.4*float64(longest)) // about as wide as the names
 	x := scale{min: 0, max: until / unit, from: left, to: wideWidth - marginRight}
 	bottom := height - marginBottom
-	var grid path
-	for _, t := range x.ticks(8) {
-		grid.move(x.at(t.value), marginTop)
-		grid.down(bottom)
-		paper.write("t m", x.at(t.value), bottom+14, t.label)
-	}
-	paper.behind("grid", grid.String())
-	paper.behind("axis", segment(x.from, bottom, x.to, bottom))
-	paper.write("t m", (x.from+x.to)/2, bottom+28, name)
+	paper.along(x, marginTop, bottom, name, x.ticks(8))
 	for n, l := range ran {
 		top := marginTop + float64(each*float64(n))
 		paper.write("t e "+p.class(l.Arm)+"t", left-6, top+each/2+3.5, names[n])

@@ -161,15 +161,7 @@ func (p Page) timeline(s span, title, from string, until float64, rows []int) pa
 		paper.write("t e", marginLeft-5, y.at(float64(len(rows)))+2, fmt.Sprint(len(s.at)))
 	}
 	bottom := y.to + float64(float64(len(strips))*stripHeight)
-	var grid path
-	for _, t := range x.ticks(5) {
-		grid.move(x.at(t.value), top)
-		grid.down(bottom)
-		paper.write("t m", x.at(t.value), bottom+14, t.label)
-	}
-	paper.behind("grid", grid.String())
-	paper.behind("axis", segment(x.from, bottom, x.to, bottom))
-	paper.write("t m", (x.from+x.to)/2, bottom+28, "seconds from "+from)
+	paper.along(x, top, bottom, "seconds from "+from, x.ticks(5))
 	failed := 0
 	for n, i := range rows {
 		if p.Run.Requests[i].Outcome != record.OK {

@@ -57,27 +57,38 @@ func average(values []float64) float64 {
 // file's lines were changed, with new sums.
 func rewrittenLines(dir, name string, change func(line map[string]any) bool) []string {
 	GinkgoHelper()
+	return rewritten(dir, name, func(text string) string {
+		var out strings.Builder
+		n := 0
+		for line := range strings.Lines(text) {
+			var fields map[string]any
+			d := json.NewDecoder(strings.NewReader(line))
+			d.UseNumber()
+			Expect(d.Decode(&fields)).To(Succeed())
+			if change(fields) {
+				n++
+			}
+			written, err := json.Marshal(fields)
+			Expect(err).NotTo(HaveOccurred())
+			out.Write(append(written, '\n'))
+		}
+		Expect(n).To(BeNumerically(">", 0), "nothing was changed")
+		return out.String()
+	})
+}
+
+// rewritten is what verification says of a copy of a bundle in which a file's
+// text was changed, with new sums.
+func rewritten(dir, name string, change func(string) string) []string {
+	GinkgoHelper()
 	copied := filepath.Join(GinkgoT().TempDir(), "copy")
 	Expect(os.CopyFS(copied, os.DirFS(dir))).To(Succeed())
 	path := filepath.Join(copied, name)
 	data, err := os.ReadFile(path)
 	Expect(err).NotTo(HaveOccurred())
-	var out []string
-	n := 0
-	for line := range strings.Lines(string(data)) {
-		var fields map[string]any
-		d := json.NewDecoder(strings.NewReader(line))
-		d.UseNumber()
-		Expect(d.Decode(&fields)).To(Succeed())
-		if change(fields) {
-			n++
-		}
-		written, err := json.Marshal(fields)
-		Expect(err).NotTo(HaveOccurred())
-		out = append(out, string(written)+"\n")
-	}
-	Expect(n).To(BeNumerically(">", 0), "nothing was changed")
-	Expect(os.WriteFile(path, []byte(strings.Join(out, "")), 0o644)).To(Succeed())
+	text := change(string(data))
+	Expect(text).NotTo(Equal(string(data)), "nothing was changed")
+	Expect(os.WriteFile(path, []byte(text), 0o644)).To(Succeed())
 	Expect(reports.Seal(copied)).To(Succeed())
 	return against(copied)
 }

@@ -154,21 +154,6 @@ var _ = Describe("the ten rules of a crossover", Label("protocol"), Ordered, fun
 		change(&run)
 		return reports.Derive(clean.Plan, run).Summary
 	}
-	// rewritten is a copy of the clean bundle, with a file of it rewritten and
-	// its sums made anew.
-	rewritten := func(name string, change func(string) string) []string {
-		GinkgoHelper()
-		copied := filepath.Join(GinkgoT().TempDir(), "copy")
-		Expect(os.CopyFS(copied, os.DirFS(dir))).To(Succeed())
-		path := filepath.Join(copied, name)
-		data, err := os.ReadFile(path)
-		Expect(err).NotTo(HaveOccurred())
-		text := change(string(data))
-		Expect(text).NotTo(Equal(string(data)), "nothing was changed")
-		Expect(os.WriteFile(path, []byte(text), 0o644)).To(Succeed())
-		Expect(reports.Seal(copied)).To(Succeed())
-		return against(copied)
-	}
 
 	BeforeAll(func(ctx SpecContext) { clean, dir = crossover(ctx, pairs()) }, NodeTimeout(2*time.Minute))
 
@@ -232,7 +217,7 @@ var _ = Describe("the ten rules of a crossover", Label("protocol"), Ordered, fun
 
 	It("4: inference on pairs: a claim that counts requests does not hold, and too few pairs claim nothing", func(ctx SpecContext) {
 		Expect(inLane(clean, plan.Fixed).Kept.Result.K).To(Equal(6), "and not 72 requests")
-		Expect(rewritten("claims.json", func(s string) string { return strings.Replace(s, "over 6 pairs", "over 72 requests", 1) })).
+		Expect(rewritten(dir, "claims.json", func(s string) string { return strings.Replace(s, "over 6 pairs", "over 72 requests", 1) })).
 			To(ContainElement(ContainSubstring("claims.json")))
 		few := []string{"pairs: 6", "pairs: 2", onlyFixed[0], onlyFixed[1]}
 		_, err := plan.Parse("few.yaml", []byte(strings.NewReplacer(append(few, onlyFixed[2:]...)...).Replace(pairsText)))
@@ -255,7 +240,7 @@ var _ = Describe("the ten rules of a crossover", Label("protocol"), Ordered, fun
 		Expect(inLane(b, plan.Natural)).NotTo(NotBeInferiorTo("eager"))
 		Expect(inLane(b, plan.Natural).Candidate.Correct).To(Equal(6 * 22))
 
-		Expect(rewritten("plan.yaml", func(s string) string { return strings.Replace(s, "identity: report", "identity: none", 1) })).
+		Expect(rewritten(dir, "plan.yaml", func(s string) string { return strings.Replace(s, "identity: report", "identity: none", 1) })).
 			To(ContainElement(ContainSubstring("it is of another plan")))
 	})
 
@@ -294,7 +279,7 @@ var _ = Describe("the ten rules of a crossover", Label("protocol"), Ordered, fun
 		Expect(cost.Spend.Value).To(BeNil())
 		Expect(cost.Spend.Reason).To(Equal("no invoice is attached"))
 		Expect(cost.Spend.Provenance).To(Equal(record.Attested), "never observed")
-		Expect(rewritten("summary.json", func(s string) string { return strings.Replace(s, "no invoice is attached", "paid", 1) })).
+		Expect(rewritten(dir, "summary.json", func(s string) string { return strings.Replace(s, "no invoice is attached", "paid", 1) })).
 			To(ContainElement(ContainSubstring("cost.provider_spend.reason")))
 	})
 

@@ -14,15 +14,17 @@ import (
 // allowed says which of the module's trees each tree may import, beside
 // itself. What is not listed is refused.
 var allowed = map[string][]string{
-	"suites":    {"matchers", "reports", "claim", "harness", "workloads"},
-	"golden":    {},
-	"matchers":  {"claim", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
-	"reports":   {"golden", "claim", "workloads", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
-	"claim":     {"harness/record", "harness/metric", "harness/plan", "harness/crossing"},
-	"harness":   {"golden"},
-	"workloads": {},
-	"cmd":       {"golden", "reports", "claim", "harness", "workloads"},
-	"bench":     {"harness", "workloads"},
+	"suites":   {"matchers", "reports", "claim", "harness", "workloads"},
+	"golden":   {},
+	"matchers": {"claim", "comparison", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
+	"reports":  {"golden", "claim", "comparison", "workloads", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
+	"claim":    {"harness/record", "harness/metric", "harness/plan", "harness/crossing"},
+	// It compares numbers, wherever they are from.
+	"comparison": {},
+	"harness":    {"golden"},
+	"workloads":  {},
+	"cmd":        {"golden", "reports", "claim", "comparison", "harness", "workloads"},
+	"bench":      {"harness", "workloads"},
 }
 
 func tree(path string) string {

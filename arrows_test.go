@@ -19,8 +19,8 @@ var allowed = map[string][]string{
 	"matchers": {"claim", "comparison", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
 	"reports":  {"golden", "claim", "comparison", "workloads", "harness/record", "harness/metric", "harness/plan", "harness/crossing"},
 	"claim":    {"harness/record", "harness/metric", "harness/plan", "harness/crossing"},
-	// It compares numbers, wherever they are from.
-	"comparison": {},
+	// It knows a bundle by its plan and records alone, so that matchers can have it.
+	"comparison": {"harness/record", "harness/metric", "harness/plan"},
 	"harness":    {"golden"},
 	"workloads":  {},
 	"cmd":        {"golden", "reports", "claim", "comparison", "harness", "workloads"},

@@ -23,7 +23,7 @@ var schemas embed.FS
 
 // Schema compiles the published schema of a kind of document: "request",
 // "wave", "lifecycle", "telemetry", "engine-metrics", "environment", "entries",
-// "summary" or "claims".
+// "summary", "claims" or "comparison".
 func Schema(kind string) (*jsonschema.Schema, error) {
 	name := kind + ".schema.json"
 	data, err := schemas.ReadFile("schema/" + name)

@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		Use: "assay", Short: "LLM-serving benchmarks as tests: plans, runs, bundles",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(shown(checkCommand()), runCommand(), shown(verifyCommand()), shown(reportCommand()), bundleCommand(), doctorCommand(), offsetsCommand())
+	root.AddCommand(shown(checkCommand()), runCommand(), shown(verifyCommand()), shown(reportCommand()), shown(compareCommand()), bundleCommand(), doctorCommand(), offsetsCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)

@@ -18,9 +18,14 @@ import (
 // bundle writes a whole bundle of a fixture run.
 func bundle(t *testing.T, o recordtest.Options) string {
 	t.Helper()
-	p := recordtest.Plan()
+	return bundleOf(NewWithT(t), t, recordtest.Plan(), o)
+}
+
+// bundleOf is likewise of a plan.
+func bundleOf(g Gomega, t *testing.T, p *plan.Plan, o recordtest.Options) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "bundle")
-	NewWithT(t).Expect(seal(dir, p, recordtest.Run(p, o))).To(Succeed())
+	g.Expect(seal(dir, p, recordtest.Run(p, o))).To(Succeed())
 	return dir
 }
 

@@ -126,13 +126,20 @@ func Of(series []Series, o Options) (Comparison, error) {
 	if err := o.Check(); err != nil {
 		return Comparison{}, err
 	}
+	return judged(series, o, true), nil
+}
+
+// judged is [Of], without the intervals where only verdicts are asked for.
+func judged(series []Series, o Options, intervals bool) Comparison {
 	c := Comparison{Schema: Schema, Minimum: o.Minimum, Level: o.Level, Against: []string{}, Differences: []string{}, Rows: []Row{}}
 	var compared []int
 	var p []float64
 	for i, s := range series {
 		r := s.row(o)
 		if r.Verdict == "" {
-			r.Interval = s.interval(o)
+			if intervals {
+				r.Interval = s.interval(o)
+			}
 			compared, p = append(compared, i), append(p, *r.PValue)
 		}
 		c.Rows = append(c.Rows, r)
@@ -142,7 +149,7 @@ func Of(series []Series, o Options) (Comparison, error) {
 		c.Rows[compared[place]].judge(adjusted, len(compared), o)
 	}
 	c.Verdict, c.Reason = c.verdict()
-	return c, nil
+	return c
 }
 
 // Refused is a comparison of runs that can't be compared, with every reason.

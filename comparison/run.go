@@ -66,9 +66,9 @@ func Open(dir string) (Run, error) {
 }
 
 func (r Run) subject() Subject {
-	s := Subject{Bundle: r.Bundle, Run: r.Summary.Run, Plan: r.Plan.Name, PlanSHA256: r.Summary.PlanSHA256, SumsSHA256: r.Sums}
+	s := Subject{Bundle: r.Bundle, Run: printable(r.Summary.Run), Plan: printable(r.Plan.Name), PlanSHA256: r.Summary.PlanSHA256, SumsSHA256: r.Sums}
 	if v := r.Records.Environment.Facts["revision"].Value; v != nil {
-		s.Revision = fmt.Sprint(v)
+		s.Revision = printable(fmt.Sprint(v))
 	}
 	return s
 }

@@ -108,6 +108,19 @@ func TestADifferenceInWhatServesIsSaid(t *testing.T) {
 	g.Expect(strings.Join(c.Differences, "\n")).To(And(ContainSubstring("the plan's SHA-256: "), ContainSubstring(`model.revision: "none" → "two"`), ContainSubstring(`arms.vllm.engine.emulated.parameters: "t4-vllm" → "t4-naive"`)))
 }
 
+func TestATerminalIsGivenNoCommands(t *testing.T) {
+	g := NewWithT(t)
+	p := sixPairs()
+	run := recordtest.Run(p, recordtest.Options{})
+	run.Environment.Run = "a\x1b[2Jrun"
+	run.Environment.Facts["cpu_model"] = record.Fact{Value: "fast\x1b]0;x\a\nWORSE", Provenance: record.ClientObserved}
+	c := compared(t, bundle(t, p, recordtest.Options{}), written(t, filepath.Join(t.TempDir(), "bundle"), p, run))
+	for _, text := range []string{reports.ComparisonTerminal(c), reports.ComparisonMarkdown(c)} {
+		g.Expect(text).To(ContainSubstring("cpu_model"))
+		g.Expect(text).NotTo(Or(ContainSubstring("\x1b"), ContainSubstring("\a"), ContainSubstring("\nWORSE")))
+	}
+}
+
 func TestATamperedOrAbsentBundleIsNotCompared(t *testing.T) {
 	g := NewWithT(t)
 	old, later := bundle(t, sixPairs(), recordtest.Options{}), bundle(t, sixPairs(), recordtest.Options{})

@@ -1,11 +1,13 @@
 package lifecycle_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -140,4 +142,47 @@ func TestAnEmulatedServerKnowsTheAnswersThatItIsGiven(t *testing.T) {
 	}
 	g.Expect(said([]string{"this", "that"})).To(ContainSubstring(`"text":"that `))
 	g.Expect(said(nil)).NotTo(ContainSubstring("that"))
+}
+
+// TestALineWithoutAnEndIsNotHeld: some servers draw a bar and never end its
+// line.
+func TestALineWithoutAnEndIsNotHeld(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	log, err := lifecycle.OpenLog(dir, "01-a.log", lifecycle.NewRedactor("a-secret-of-the-plan"))
+	g.Expect(err).NotTo(HaveOccurred())
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	size := func() int64 {
+		info, err := os.Stat(filepath.Join(dir, "01-a.log"))
+		g.Expect(err).NotTo(HaveOccurred())
+		return info.Size()
+	}
+	const mib = 1 << 20
+	before, written := heap(), int64(0)
+	bar := strings.Repeat("\r 42 % [=====>     ]", 1000)
+	for written < 16*mib {
+		n, err := io.WriteString(log, bar)
+		g.Expect(err).NotTo(HaveOccurred())
+		written += int64(n)
+	}
+	g.Expect(size()).To(BeNumerically(">", written-2*mib), "it is on disk, but for the last of it")
+	g.Expect(heap()).To(BeNumerically("<", before+8*mib))
+	// Wherever such a line is cut, no secret is cut with it.
+	for range 800 {
+		_, err := io.WriteString(log, "\r"+strings.Repeat("x", 2048)+" a-secret-of-the-plan Bearer abcdefghijklmnop ")
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	facts, err := log.Close()
+	g.Expect(err).NotTo(HaveOccurred())
+	kept, err := os.ReadFile(filepath.Join(dir, "01-a.log"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(facts.Lines).To(Equal(bytes.Count(kept, []byte("\n"))))
+	for _, secret := range []string{"secret-of", "of-the-plan", "abcdefgh", "ijklmnop"} {
+		g.Expect(bytes.Contains(kept, []byte(secret))).To(BeFalse(), secret)
+	}
 }

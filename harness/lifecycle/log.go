@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"assay/harness/record"
 )
@@ -91,8 +92,12 @@ func OpenLog(dir, name string, redact *Redactor) (*Log, error) {
 	return &Log{name: name, redact: redact, file: file, original: sha256.New(), kept: sha256.New(), facts: record.Log{File: name}}, nil
 }
 
+// longestLine bounds what is held back for the end of a line, in bytes.
+const longestLine = 64 << 10
+
 // Write takes output in pieces of any size. It never fails: an engine must
-// not stall on its log; what could not be written is said by Close.
+// not stall on its log; what could not be written is said by Close. A line that
+// goes on for longer than 64 KiB becomes several.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,15 +105,39 @@ func (l *Log) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	l.original.Write(p)
-	l.partial = append(l.partial, p...)
-	for {
-		i := bytes.IndexByte(l.partial, '\n')
+	for rest := p; len(rest) > 0; {
+		i := bytes.IndexByte(rest, '\n')
 		if i < 0 {
-			return len(p), nil
+			i = len(rest)
 		}
-		l.line(string(bytes.TrimSuffix(l.partial[:i], []byte("\r"))))
-		l.partial = l.partial[i+1:]
+		if i = min(i, longestLine-len(l.partial)); i == len(rest) || rest[i] != '\n' {
+			l.partial, rest = append(l.partial, rest[:i]...), rest[i:]
+			if len(l.partial) == longestLine {
+				l.split()
+			}
+			continue
+		}
+		l.partial, rest = append(l.partial, rest[:i]...), rest[i+1:]
+		l.line(string(bytes.TrimSuffix(l.partial, []byte("\r"))))
+		l.partial = l.partial[:0]
 	}
+	return len(p), nil
+}
+
+// split makes a line of the beginning of what is held back, up to a place near
+// its end across which nothing stands that is to be blacked out.
+func (l *Log) split() {
+	const around, places = 4 << 10, 16 << 10
+	end := len(l.partial) // no secret is so long that there is no such place
+	for at := end - around; at > end-around-places; at-- {
+		left, right := string(l.partial[at-around:at]), string(l.partial[at:min(at+around, end)])
+		if utf8.RuneStart(l.partial[at]) && l.redact.Redact(left+right) == l.redact.Redact(left)+l.redact.Redact(right) {
+			end = at
+			break
+		}
+	}
+	l.line(string(l.partial[:end]))
+	l.partial = append(l.partial[:0], l.partial[end:]...)
 }
 
 func (l *Log) line(text string) {

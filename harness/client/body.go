@@ -44,11 +44,20 @@ func bodyOf(raw []byte, start int, chunked bool, length int64) body {
 // with a reader of that size.
 const longestChunkLine = 4 << 10
 
+// mostDigits is how many digits net/http takes for a chunk's size, zeros at its
+// beginning too.
+const mostDigits = 16
+
+// mostExcess is how much more framing than content net/http takes, in bytes: 16
+// for each chunk and twice its content are free.
+const mostExcess = 16 << 10
+
 // dechunk takes a chunked body apart (RFC 9112, 7.1), as strictly as net/http
 // does: how much was received behind the place where the framing broke is
 // chance, and must not decide what is decoded.
 func dechunk(raw []byte, at int) body {
 	b := body{data: make([]byte, 0, len(raw)-at)}
+	excess := int64(0)
 	for at < len(raw) {
 		line, _, found := bytes.Cut(raw[at:], []byte("\r\n"))
 		if !found || len(line)+2 > longestChunkLine || bytes.ContainsAny(line, "\r\n") {
@@ -56,7 +65,10 @@ func dechunk(raw []byte, at int) body {
 		}
 		digits, _, _ := bytes.Cut(bytes.TrimRight(line, " \t"), []byte(";"))
 		size, err := strconv.ParseUint(string(digits), 16, 64)
-		if err != nil || size == 0 {
+		if err != nil || size == 0 || len(digits) > mostDigits {
+			break
+		}
+		if excess = max(0, excess+int64(len(line))+2-16-2*int64(size)); excess > mostExcess {
 			break
 		}
 		at += len(line) + 2

@@ -172,9 +172,9 @@ func (r *chunks) function(name []byte) (err error) {
 func (r *chunks) usage(name []byte) (err error) {
 	switch string(name) {
 	case "prompt_tokens":
-		r.chunk.usageIn, err = r.integer("prompt_tokens")
+		r.chunk.usageIn, err = r.count("prompt_tokens")
 	case "completion_tokens":
-		r.chunk.usageOut, err = r.integer("completion_tokens")
+		r.chunk.usageOut, err = r.count("completion_tokens")
 	default:
 		err = r.decoder.SkipValue()
 	}
@@ -268,6 +268,16 @@ func (r *chunks) integer(what string) (*int, error) {
 		return nil, nil
 	}
 	return &n, nil
+}
+
+// count is a number of tokens, of which nobody has less than none.
+func (r *chunks) count(what string) (*int, error) {
+	n, err := r.integer(what)
+	if n != nil && *n < 0 {
+		r.isWrong(what, "a number of tokens")
+		return nil, err
+	}
+	return n, err
 }
 
 // skip goes over a value that is not what it should be; null may stand for

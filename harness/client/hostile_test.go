@@ -156,6 +156,7 @@ func TestAHostileStreamGetsAnOutcomeByName(t *testing.T) {
 		{"a token id beyond every number", "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"token_ids\":[1e400]}]}\n\n" + done, record.StreamError, "a token id is not a whole number", "a"},
 		{"a token id that is none", "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"token_ids\":[1.5]}]}\n\n" + done, record.StreamError, "a token id is not a whole number", "a"},
 		{"a count beyond every number", content("a") + "data: {\"usage\":{\"completion_tokens\":99999999999999999999}}\n\n" + done, record.StreamError, "completion_tokens is not a whole number", "a"},
+		{"a count below nothing", content("a") + "data: {\"usage\":{\"completion_tokens\":-5}}\n\n" + done, record.StreamError, "completion_tokens is not a number of tokens", "a"},
 		{"the same name twice", "data: {\"choices\":[{\"delta\":{\"content\":\"a\",\"content\":\"b\"}}]}\n\n" + done, record.OK, "", "ab"},
 		{"two events in one", "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\ndata: {\"choices\":[]}\n\n" + done, record.StreamError, "no JSON", ""},
 		{"an end in capitals of another field", "DATA: [DONE]\n\n" + content("a"), record.Truncated, "without [DONE]", "a"},

@@ -8,14 +8,16 @@ import (
 	"path/filepath"
 )
 
-// CutOff is where, in a bundle, the beginning of a line is kept that was being
-// written to a file when the process was killed.
+// CutOff is where, in a bundle, is kept what was being written to a file when
+// the process was killed: the beginning of a line, and attempts whose wave had
+// no line yet.
 func CutOff(file string) string { return LogsDir + "/cut-" + file }
 
 // Reopen goes on with the evidence of a run that was interrupted, in its own
 // directory. Lines that only say that something had not run yet are taken off
 // the ends of the files, since now it may; everything that was observed stays,
-// a line that was being written when the process was killed too, under logs.
+// what was being written when the process was killed too, under logs: see
+// [CutOff].
 // It returns what stays. The error says why nothing can go on from it: another
 // plan, or evidence that does not hold.
 func Reopen(dir, planSHA256, scheduleSHA256 string) (*Store, Run, error) {
@@ -32,6 +34,9 @@ func Reopen(dir, planSHA256, scheduleSHA256 string) (*Store, Run, error) {
 }
 
 func reopenLocked(dir, planSHA256, scheduleSHA256 string) (*Store, Run, error) {
+	if err := removeHalfWritten(dir); err != nil {
+		return nil, Run{}, err
+	}
 	for _, name := range Chained {
 		err := setAside(dir, name)
 		sampled := name == TelemetryFile || name == EngineMetricsFile
@@ -61,6 +66,9 @@ func reopenLocked(dir, planSHA256, scheduleSHA256 string) (*Store, Run, error) {
 		}
 	}
 	run.Lifecycles, run.Waves = run.Lifecycles[:lifecycles], run.Waves[:waves]
+	if run.Requests, err = withoutWave(dir, run); err != nil {
+		return nil, Run{}, err
+	}
 	s := &Store{dir: dir, plan: planSHA256, schedule: scheduleSHA256}
 	for _, f := range []struct {
 		name  string
@@ -97,10 +105,65 @@ func setAside(dir, name string) error {
 	if whole == len(data) {
 		return nil
 	}
-	if err := WriteFile(filepath.Join(dir, filepath.FromSlash(CutOff(name))), data[whole:]); err != nil {
+	if err := keepCutOff(dir, name, data[whole:]); err != nil {
 		return err
 	}
 	return os.Truncate(path, int64(whole))
+}
+
+// keepCutOff puts what is taken off the end of a file behind what was taken off
+// it before.
+func keepCutOff(dir, name string, cut []byte) error {
+	path := filepath.Join(dir, filepath.FromSlash(CutOff(name)))
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if bytes.HasSuffix(before, cut) {
+		return nil // a start that was killed in its turn had kept it
+	}
+	return WriteFile(path, append(before, cut...))
+}
+
+// withoutWave sets aside the attempts at the end whose wave has no line: the
+// process was killed while it wrote them, and what is known of a wave stands in
+// its line alone. It returns those that stay.
+func withoutWave(dir string, run Run) ([]Request, error) {
+	type place struct{ lifecycle, wave int }
+	waves := map[place]bool{}
+	for _, w := range run.Waves {
+		waves[place{w.Lifecycle, w.Number}] = true
+	}
+	kept := len(run.Requests)
+	for kept > 0 && !waves[place{run.Requests[kept-1].Lifecycle, run.Requests[kept-1].Wave}] {
+		kept--
+	}
+	if kept == len(run.Requests) {
+		return run.Requests, nil
+	}
+	data, err := os.ReadFile(filepath.Join(dir, RequestsFile))
+	if err != nil {
+		return nil, err
+	}
+	cut := bytes.Join(bytes.SplitAfter(data, []byte("\n"))[kept:], nil)
+	return run.Requests[:kept], keepCutOff(dir, RequestsFile, cut)
+}
+
+// removeHalfWritten removes what [WriteFile] had not given its name when the
+// process was killed.
+func removeHalfWritten(dir string) error {
+	for _, folder := range []string{dir, filepath.Join(dir, LogsDir)} {
+		half, err := filepath.Glob(filepath.Join(folder, ".*-*"))
+		if err != nil {
+			return err
+		}
+		for _, path := range half {
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("what was left half written can't be removed: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // sameRun is an error if records are of another plan or schedule.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/engine"
 	"assay/harness/metric"
 	"assay/harness/plan"
 	"assay/harness/record"
@@ -132,7 +133,9 @@ func (r *Run) reopen(ctx context.Context) error {
 	reason := "the process that ran it was killed: " + next.invocation.Cause
 	if place := next.killed; place != nil {
 		r.started++
-		err = errors.Join(r.keepAbsent(*place, "not_run", reason), r.keep(r.absentLifecycle(*place, "interrupted", reason, r.started)))
+		lifecycle := r.absentLifecycle(*place, "interrupted", reason, r.started)
+		lifecycle.Moments = served(r.kept.Requests, place.Number)
+		err = errors.Join(r.keepAbsent(*place, "not_run", reason), r.keep(lifecycle))
 	}
 	for _, place := range r.Schedule.Lifecycles {
 		if place.Pair == next.invocation.Abandoned && place.Number > next.last {
@@ -141,6 +144,30 @@ func (r *Run) reopen(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// served are the moments of a lifecycle that its attempts tell, where nothing
+// else does any more.
+func served(requests []record.Request, lifecycle int) []record.Moment {
+	var first, last *int64
+	for _, q := range requests {
+		if q.Lifecycle != lifecycle || q.SentAt == nil {
+			continue
+		}
+		if first == nil || *q.SentAt < *first {
+			first = q.SentAt
+		}
+		if last == nil || q.EndedAt > *last {
+			last = &q.EndedAt
+		}
+	}
+	if first == nil {
+		return []record.Moment{}
+	}
+	return []record.Moment{
+		{Phase: string(engine.FirstSent), At: first, Provenance: record.ClientObserved},
+		{Phase: string(engine.LastTerminal), At: last, Provenance: record.ClientObserved},
+	}
 }
 
 // keepJUnit sets the earlier invocation's JUnit report aside and takes away

@@ -80,4 +80,15 @@ var _ = Describe("a run that was killed", Label("protocol"), func() {
 		Entry("behind the last of them", 12, false),
 		Entry("behind the line of the wave", 12, true),
 	)
+
+	It("goes on although its plan had not been written yet", func(ctx SpecContext) {
+		dir := killed(ctx, 0, false)
+		Expect(os.Remove(filepath.Join(dir, reports.PlanFile))).To(Succeed())
+		r, err := suite.NewRun(pairs(onlyFixed...), "")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Resume(dir, "operator")).To(Succeed())
+		_, err = r.All(ctx, dir)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(against(dir)).To(BeEmpty())
+	})
 })

@@ -120,6 +120,9 @@ func (r *Run) reopen(ctx context.Context) error {
 	if err := r.keepJUnit(); err != nil {
 		return err
 	}
+	if err := r.keepPlan(); err != nil {
+		return err
+	}
 	r.name = r.kept.Environment.Run
 	for _, l := range r.kept.Lifecycles {
 		r.started = max(r.started, l.Executed)
@@ -168,6 +171,16 @@ func served(requests []record.Request, lifecycle int) []record.Moment {
 		{Phase: string(engine.FirstSent), At: first, Provenance: record.ClientObserved},
 		{Phase: string(engine.LastTerminal), At: last, Provenance: record.ClientObserved},
 	}
+}
+
+// keepPlan writes the frozen plan where the process was killed before it came to
+// that. One that is there stays as it is: verification judges it.
+func (r *Run) keepPlan() error {
+	path := filepath.Join(r.dir, reports.PlanFile)
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return record.WriteFile(path, r.frozen.Bytes)
 }
 
 // keepJUnit sets the earlier invocation's JUnit report aside and takes away

@@ -133,7 +133,7 @@ func ComparisonTerminal(c comparison.Comparison) string {
 // is room.
 func ComparisonMarkdown(c comparison.Comparison) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "**%s**\n\n", escaped(verdictLine(c)))
+	fmt.Fprintf(&out, "**%s**\n", escaped(verdictLine(c)))
 	rank := []comparison.Verdict{comparison.Worse, comparison.NotComparable, comparison.Better, comparison.TooFew, comparison.NoDifference}
 	rows := slices.Clone(c.Rows)
 	slices.SortStableFunc(rows, func(a, b comparison.Row) int {
@@ -151,7 +151,7 @@ func ComparisonMarkdown(c comparison.Comparison) string {
 				row[i] = escaped(row[i])
 			}
 		}
-		out.WriteString(g.markdown())
+		out.WriteString("\n" + g.markdown())
 	}
 	room := map[string]int{"Not comparable": 20, "What else differs": mostDifferences, "Reasons": 4}
 	for _, s := range comparisonWords(c) {

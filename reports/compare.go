@@ -133,7 +133,7 @@ func ComparisonTerminal(c comparison.Comparison) string {
 // is room.
 func ComparisonMarkdown(c comparison.Comparison) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "**%s**\n", escaped(verdictLine(c)))
+	fmt.Fprintf(&out, "**%s**\n", inMarkdown(verdictLine(c)))
 	rank := []comparison.Verdict{comparison.Worse, comparison.NotComparable, comparison.Better, comparison.TooFew, comparison.NoDifference}
 	rows := slices.Clone(c.Rows)
 	slices.SortStableFunc(rows, func(a, b comparison.Row) int {
@@ -142,14 +142,8 @@ func ComparisonMarkdown(c comparison.Comparison) string {
 	if len(rows) > 0 {
 		shown := rows[:min(len(rows), mostRows)]
 		g := comparisonGrid(c, shown)
-		g.title = escaped(g.title)
 		if more := len(rows) - len(shown); more > 0 {
 			g.footer = fmt.Sprintf("%d more rows are in the JSON. %s", more, g.footer)
-		}
-		for _, row := range g.rows {
-			for i := range row {
-				row[i] = escaped(row[i])
-			}
 		}
 		out.WriteString("\n" + g.markdown())
 	}
@@ -160,18 +154,13 @@ func ComparisonMarkdown(c comparison.Comparison) string {
 		}
 		fmt.Fprintf(&out, "\n%s:\n", s.title)
 		for _, line := range s.lines[:min(len(s.lines), room[s.title])] {
-			fmt.Fprintf(&out, "- %s\n", escaped(line))
+			fmt.Fprintf(&out, "- %s\n", inItem(line))
 		}
 		if more := len(s.lines) - room[s.title]; more > 0 {
 			fmt.Fprintf(&out, "- and %d more\n", more)
 		}
 	}
 	return out.String()
-}
-
-// escaped is a text that Markdown shows as it is, whatever a record holds.
-func escaped(text string) string {
-	return strings.NewReplacer("|", `\|`, "<", "&lt;", "&", "&amp;", "`", "\\`", "*", `\*`, "[", `\[`, "@", "@\u200b", "\n", " ").Replace(text)
 }
 
 // ComparisonJSON is a comparison as JSON, by its published schema.

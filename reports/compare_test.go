@@ -173,6 +173,7 @@ func TestACommentIsShortAndShowsWhatARecordHoldsAsItIs(t *testing.T) {
 	}
 	text := reports.ComparisonMarkdown(c)
 	g.Expect(strings.Count(text, "\n")).To(BeNumerically("<", 60))
-	g.Expect(text).NotTo(Or(ContainSubstring("<b>"), ContainSubstring("<img"), ContainSubstring("a|b"), ContainSubstring("@all")))
+	g.Expect(text).NotTo(Or(ContainSubstring("<b>"), ContainSubstring("<img"), ContainSubstring("| a|b"), ContainSubstring(" @all")))
+	g.Expect(text).To(And(ContainSubstring(`| a\|b |`), ContainSubstring("`@all`")))
 	g.Expect(text).To(ContainSubstring("50 more rows"))
 }

@@ -74,8 +74,7 @@ bench-peers: ## install those peers from the package index: minutes, several GB 
 
 .PHONY: calibrate
 calibrate: ## simulate what few pairs allow to infer, for the reports and docs/statistics.md
-	go run ./harness/crossing/calibrate
-	go run ./comparison/calibrate
+	go run ./cmd/calibrate
 
 .PHONY: docs
 docs: ## the documentation's screenshots of published bundles' pages: needs Chromium

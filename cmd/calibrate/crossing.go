@@ -11,13 +11,11 @@ import (
 
 const (
 	table       = "harness/crossing/calibration.json"
-	page        = "docs/statistics.md"
-	begin, end  = "<!-- calibration: begin -->\n", "<!-- calibration: end -->"
 	experiments = 4000
 	seed        = 20261201
 )
 
-func main() {
+func crossings() error {
 	var lines []crossing.CalibrationLine
 	for _, k := range crossing.CalibratedPairs {
 		for _, d := range crossing.Distributions {
@@ -25,13 +23,6 @@ func main() {
 			fmt.Fprintf(os.Stderr, "%+v\n", lines[len(lines)-1])
 		}
 	}
-	if err := write(lines); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func write(lines []crossing.CalibrationLine) error {
 	data, err := json.MarshalIndent(lines, "", " ")
 	if err != nil {
 		return err
@@ -39,19 +30,10 @@ func write(lines []crossing.CalibrationLine) error {
 	if err := os.WriteFile(table, append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("run it at the project's root: %w", err)
 	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	head, rest, ok := strings.Cut(string(text), begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s has no place for the table: put the two markers back", page)
-	}
-	return os.WriteFile(page, []byte(head+begin+markdown(lines)+end+tail), 0o644)
+	return put("calibration", crossingTable(lines))
 }
 
-func markdown(lines []crossing.CalibrationLine) string {
+func crossingTable(lines []crossing.CalibrationLine) string {
 	var out strings.Builder
 	out.WriteString("| pairs | differences | sign-flip interval covers | bootstrap covers | A/A: a difference claimed | A/A: a repaid debt claimed | found in 4 of 5, in standard deviations |\n|---:|---|---:|---:|---:|---:|---:|\n")
 	for _, l := range lines {

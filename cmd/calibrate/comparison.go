@@ -2,40 +2,14 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"assay/comparison"
 )
 
-const (
-	page  = "docs/statistics.md"
-	begin = "<!-- comparison: begin -->\n"
-	end   = "<!-- comparison: end -->"
-)
+func comparisons() error { return put("comparison", comparisonTable()) }
 
-func main() {
-	if err := write(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-// write puts the table in its place on the page; it runs at the module's root.
-func write() error {
-	data, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	head, rest, ok := strings.Cut(string(data), begin)
-	_, tail, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		return fmt.Errorf("%s has no place for the table: write %q and %q there", page, begin, end)
-	}
-	return os.WriteFile(page, []byte(head+begin+table()+end+tail), 0o644)
-}
-
-func table() string {
+func comparisonTable() string {
 	var out strings.Builder
 	out.WriteString("| lifecycles an arm | deviation between lifecycles | nothing changed: a number called better or worse, no minimum | likewise, minimum 5 % | one arm 10 % slower: worse | a number called so that is not |\n|---:|---:|---:|---:|---:|---:|\n")
 	for _, n := range []int{3, 6, 10} {

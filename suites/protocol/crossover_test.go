@@ -358,12 +358,7 @@ var _ = Describe("a run that was interrupted", Label("protocol"), func() {
 	It("goes on after its last complete lifecycle, with a pair added for the one that was cut", func(ctx SpecContext) {
 		p := pairs(onlyFixed...)
 		dir := interrupted(ctx, p, 4)
-		r, err := suite.NewRun(p, "")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(r.Resume(dir, "operator")).To(Succeed())
-		b, err := r.All(ctx, dir)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(against(dir)).To(BeEmpty())
+		b := resumed(ctx, p, dir)
 		Expect(b.Summary).To(KeepTheProtocol())
 		Expect(b.Summary.Status).To(Equal("complete"))
 		lane := inLane(b, plan.Fixed)

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"assay/harness/plan"
 	"assay/harness/record"
 	. "assay/matchers"
 	"assay/reports"
@@ -45,18 +46,25 @@ func killed(ctx context.Context, attempts int, wave bool) string {
 	return dir
 }
 
+// resumed goes on with a run to its end, and its bundle has to hold then.
+func resumed(ctx context.Context, p *plan.Plan, dir string) reports.Bundle {
+	GinkgoHelper()
+	r, err := suite.NewRun(p, "")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(r.Resume(dir, "operator")).To(Succeed())
+	b, err := r.All(ctx, dir)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(against(dir)).To(BeEmpty())
+	return b
+}
+
 var _ = Describe("a run that was killed", Label("protocol"), func() {
 	DescribeTable("goes on, and its bundle holds, wherever in its lines it was killed", func(ctx SpecContext, attempts int, wave bool) {
 		dir := killed(ctx, attempts, wave)
 		// What a file is written to before it has its name.
 		half := filepath.Join(dir, "."+reports.SummaryFile+"-123456")
 		Expect(os.WriteFile(half, []byte("{"), 0o600)).To(Succeed())
-		r, err := suite.NewRun(pairs(onlyFixed...), "")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(r.Resume(dir, "operator")).To(Succeed())
-		b, err := r.All(ctx, dir)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(against(dir)).To(BeEmpty())
+		b := resumed(ctx, pairs(onlyFixed...), dir)
 		Expect(b.Summary).To(KeepTheProtocol())
 		Expect(b.Summary.Status).To(Equal("complete"))
 		seen := 0
@@ -84,11 +92,6 @@ var _ = Describe("a run that was killed", Label("protocol"), func() {
 	It("goes on although its plan had not been written yet", func(ctx SpecContext) {
 		dir := killed(ctx, 0, false)
 		Expect(os.Remove(filepath.Join(dir, reports.PlanFile))).To(Succeed())
-		r, err := suite.NewRun(pairs(onlyFixed...), "")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(r.Resume(dir, "operator")).To(Succeed())
-		_, err = r.All(ctx, dir)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(against(dir)).To(BeEmpty())
+		resumed(ctx, pairs(onlyFixed...), dir)
 	})
 })

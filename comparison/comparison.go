@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"assay/harness/metric"
 )
 
 // Schema is that of a comparison written as JSON.
@@ -326,10 +328,8 @@ func mean(values []float64) float64 {
 	return total / float64(len(values))
 }
 
-// rounded keeps nine digits, as a summary does: fewer than would differ between
-// machines.
 func rounded(v float64) *float64 {
-	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 8, 64), 64)
+	v = metric.Round(v)
 	return &v
 }
 

@@ -68,8 +68,9 @@ func leaves(p *plan.Plan) map[string]string {
 	arms := map[string]any{}
 	for i, a := range p.Arms {
 		of := tree["arms"].([]any)[i].(map[string]any)
-		of["is"] = "there"
+		delete(of, "name")
 		arms[a.Name] = of
+		out["arms."+a.Name] = "there"
 	}
 	tree["arms"] = arms
 	walk(tree, "", out)
@@ -79,16 +80,9 @@ func leaves(p *plan.Plan) map[string]string {
 func walk(node any, path string, out map[string]string) {
 	if m, ok := node.(map[string]any); ok {
 		for key, v := range m {
-			if path == "arms" {
-				delete(v.(map[string]any), "name")
-			}
 			at := key
 			if path != "" {
 				at = path + "." + key
-			}
-			if key == "is" && strings.HasPrefix(path, "arms.") {
-				out[path] = "there"
-				continue
 			}
 			walk(v, at, out)
 		}
@@ -99,7 +93,7 @@ func walk(node any, path string, out map[string]string) {
 		panic("a plan's value is no JSON: " + err.Error())
 	}
 	if text := string(data); text != "null" {
-		out[path] = printable(text)
+		out[path] = record.Line(text)
 	}
 }
 
@@ -143,7 +137,7 @@ func identity(run record.Run, arm string) map[string]string {
 		for name, f := range l.Identity {
 			text := factText(f)
 			if gpu, ok := f.Value.(map[string]any); ok && strings.HasPrefix(name, "gpu_") {
-				name, text = "gpu", printable(fmt.Sprint(gpu["name"]))
+				name, text = "gpu", record.Line(fmt.Sprint(gpu["name"]))
 			}
 			if text != "" && !slices.Contains(seen[name], text) {
 				seen[name] = append(seen[name], text)
@@ -165,13 +159,13 @@ func factText(f record.Fact) string {
 		return ""
 	}
 	if text, ok := f.Value.(string); ok {
-		return printable(text)
+		return record.Line(text)
 	}
 	data, err := json.Marshal(f.Value)
 	if err != nil {
 		return ""
 	}
-	return printable(string(data))
+	return record.Line(string(data))
 }
 
 func known(text string) string {

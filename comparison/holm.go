@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -14,15 +15,7 @@ func Holm(p []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case p[a] < p[b]:
-			return -1
-		case p[a] > p[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
 	out := make([]float64, len(p))
 	least := 0.0
 	for place, i := range order {

@@ -10,17 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"assay/harness/metric"
 	"assay/harness/plan"
 	"assay/harness/record"
-)
-
-// The files of a bundle that a comparison reads beside package record's.
-const (
-	planFile = "plan.yaml"
-	sumsFile = "SHA256SUMS"
 )
 
 // Run is one of two runs that are compared.
@@ -40,7 +33,7 @@ type Run struct {
 // says everything that could not be read.
 func Open(dir string) (Run, error) {
 	r := Run{Bundle: dir}
-	p, planErr := plan.Load(filepath.Join(dir, planFile))
+	p, planErr := plan.Load(filepath.Join(dir, record.PlanFile))
 	var missing []error
 	for _, name := range []string{record.RequestsFile, record.WavesFile, record.LifecyclesFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -50,11 +43,12 @@ func Open(dir string) (Run, error) {
 	if err := errors.Join(append(missing, planErr)...); err != nil {
 		return r, fmt.Errorf("%s is no bundle that can be compared: %w; name the directory of one", dir, err)
 	}
-	records, err := record.Read(dir)
+	// The numbers need no single event.
+	records, err := (&record.Reader{Request: new(metric.Condenser).Condense}).Read(dir)
 	if err != nil {
 		return r, fmt.Errorf("%s can't be read whole: %w; go tool assay verify says more", dir, err)
 	}
-	sums, err := os.ReadFile(filepath.Join(dir, sumsFile))
+	sums, err := os.ReadFile(filepath.Join(dir, record.SumsFile))
 	if err == nil {
 		sum := sha256.Sum256(sums)
 		r.Sums = hex.EncodeToString(sum[:])
@@ -66,9 +60,9 @@ func Open(dir string) (Run, error) {
 }
 
 func (r Run) subject() Subject {
-	s := Subject{Bundle: r.Bundle, Run: printable(r.Summary.Run), Plan: printable(r.Plan.Name), PlanSHA256: r.Summary.PlanSHA256, SumsSHA256: r.Sums}
+	s := Subject{Bundle: r.Bundle, Run: record.Line(r.Summary.Run), Plan: record.Line(r.Plan.Name), PlanSHA256: r.Summary.PlanSHA256, SumsSHA256: r.Sums}
 	if v := r.Records.Environment.Facts["revision"].Value; v != nil {
-		s.Revision = printable(fmt.Sprint(v))
+		s.Revision = record.Line(fmt.Sprint(v))
 	}
 	return s
 }
@@ -150,7 +144,7 @@ func few(all []string) []string {
 func unfit(which string, r Run) []string {
 	var out []string
 	say := func(format string, args ...any) {
-		out = append(out, printable(which+": "+fmt.Sprintf(format, args...)))
+		out = append(out, record.Line(which+": "+fmt.Sprintf(format, args...)))
 	}
 	if r.Plan.Experiment != plan.Concurrency {
 		say("it is of a %s experiment: only concurrency is compared yet", r.Plan.Experiment)
@@ -232,27 +226,13 @@ func sample(of []metric.AtTier, name string) Sample {
 		v := valueOf(a, name)
 		switch {
 		case v.Value == nil:
-			return Sample{Reason: fmt.Sprintf("lifecycle %d has none: %s", a.Lifecycle, printable(v.Reason))}
+			return Sample{Reason: fmt.Sprintf("lifecycle %d has none: %s", a.Lifecycle, record.Line(v.Reason))}
 		case v.AtLeast:
 			return Sample{Reason: fmt.Sprintf("in lifecycle %d it is only known to be at least %s s, since %d of %d attempts were cut short", a.Lifecycle, digits(*v.Value), v.Censored, v.N)}
 		}
 		s.Values = append(s.Values, *v.Value)
 	}
 	return s
-}
-
-// printable is a text of a record with whatever a terminal could take for a
-// command, or a line of its own, made visible.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case !unicode.IsPrint(r):
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }
 
 func short(hash string) string {

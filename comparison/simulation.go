@@ -63,12 +63,17 @@ func Simulate(s Scenario) Rates {
 			anything = anything || called
 			mistaken = mistaken || called && (r.Arm == "same" || r.Verdict == Better)
 		}
-		for count, holds := range map[*int]bool{&worse: c.Verdict == Worse, &changed: anything, &wrong: mistaken} {
-			if holds {
-				*count++
-			}
-		}
+		worse += count(c.Verdict == Worse)
+		changed += count(anything)
+		wrong += count(mistaken)
 	}
 	of := func(n int) float64 { return float64(n) / float64(s.Experiments) }
 	return Rates{Worse: of(worse), Changed: of(changed), Wrong: of(wrong)}
+}
+
+func count(holds bool) int {
+	if holds {
+		return 1
+	}
+	return 0
 }

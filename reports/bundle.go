@@ -15,12 +15,12 @@ import (
 
 // The files of a bundle that this package writes, beside package record's.
 const (
-	PlanFile    = "plan.yaml"
+	PlanFile    = record.PlanFile
 	SummaryFile = "summary.json"
 	ClaimsFile  = "claims.json"
 	ReportFile  = "report.md"
 	JUnitFile   = "junit.xml"
-	SumsFile    = "SHA256SUMS"
+	SumsFile    = record.SumsFile
 	// TasksFile has the texts of prompts that were made an exact length, by id.
 	TasksFile = "tasks.json"
 )

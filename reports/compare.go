@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"assay/comparison"
+	"assay/harness/record"
 )
 
 // Compare verifies two bundles' directories and compares the newer one with the
@@ -116,16 +117,8 @@ func ComparisonTerminal(c comparison.Comparison) string {
 		g := comparisonGrid(c, c.Rows)
 		fmt.Fprintf(&out, "\n%s\n%s\n%s\n", wrap(g.title, width, ""), g.terminal(), wrap(g.footer, width, ""))
 	}
-	for _, s := range comparisonWords(c) {
-		if len(s.lines) == 0 {
-			continue
-		}
-		fmt.Fprintf(&out, "\n%s\n", s.title)
-		for _, line := range s.lines {
-			fmt.Fprintf(&out, "  - %s\n", wrap(line, width-4, "    "))
-		}
-	}
-	return out.String()
+	listed(&out, comparisonWords(c))
+	return record.Visible(out.String()) // the cells of the table too
 }
 
 // ComparisonMarkdown is a comparison in less than 60 lines, for a comment on a

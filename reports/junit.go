@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"assay/harness/metric"
+	"assay/harness/record"
 	"assay/reports/junit"
 )
 
@@ -27,15 +28,15 @@ func JUnit(dir string, b Bundle, s junit.Suite) ([]byte, error) {
 func more(b Bundle) [][2]string {
 	s := b.Summary
 	out := [][2]string{
-		{"assay.junit", JUnitVersion}, {"assay.provenance", string(s.Provenance)}, {"assay.validity_says", line(validity(b))},
-		{"assay.claims", line(claimVerdict(b.Claims.Claims))}, {"assay.revision", line(fact(b, "revision"))},
+		{"assay.junit", JUnitVersion}, {"assay.provenance", string(s.Provenance)}, {"assay.validity_says", record.Line(validity(b))},
+		{"assay.claims", record.Line(claimVerdict(b.Claims.Claims))}, {"assay.revision", record.Line(fact(b, "revision"))},
 	}
 	for _, l := range s.Lifecycles {
 		if l.Executed == 0 {
 			continue
 		}
 		at := fmt.Sprintf("assay.lifecycle.%d.", l.Number)
-		out = append(out, [2]string{at + "arm", line(l.Arm)}, [2]string{at + "status", l.Status},
+		out = append(out, [2]string{at + "arm", record.Line(l.Arm)}, [2]string{at + "status", l.Status},
 			[2]string{at + "initialization_s", thousandths(l.Initialization)}, [2]string{at + "request_phase_s", thousandths(l.RequestPhase)},
 			[2]string{at + "host_s", thousandths(l.Host)})
 	}
@@ -45,7 +46,7 @@ func more(b Bundle) [][2]string {
 // thousandths are a time's seconds, or why it is null.
 func thousandths(v metric.Value) string {
 	if v.Value == nil {
-		return "null: " + line(v.Reason)
+		return "null: " + record.Line(v.Reason)
 	}
 	return strconv.FormatFloat(*v.Value, 'f', 3, 64)
 }

@@ -7,12 +7,6 @@ import (
 	"assay/harness/record"
 )
 
-// line is a text as one line in which nothing is hidden: what a server said can
-// neither begin a line of its own nor speak to a terminal.
-func line(text string) string {
-	return record.Visible(strings.NewReplacer("\r\n", " / ", "\n", " / ", "\t", " ").Replace(text))
-}
-
 // Where CommonMark and GitHub's extensions of it take a text for more than its
 // letters: HTML, entities, code, links, images and what a link refers to.
 var (
@@ -24,7 +18,7 @@ var (
 // nothing but text. A name behind an @ is code, since nobody should be called by
 // what a server said.
 func inMarkdown(text string) string {
-	text = line(text)
+	text = record.Line(text)
 	text = entity.ReplaceAllString(text, "&amp;$1")
 	text = strings.NewReplacer("<", "&lt;", "\\", "\\\\", "`", "\\`", "](", "\\](", "][", "\\][", "![", "!\\[").Replace(text)
 	return mention.ReplaceAllString(text, "$1`$2`")

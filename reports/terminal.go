@@ -26,20 +26,25 @@ const (
 // columns.
 func Terminal(b Bundle) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "\n%s\n%s\n", wrap(line(heading(b)), width, ""), wrap(line(validity(b)), width, ""))
+	fmt.Fprintf(&out, "\n%s\n%s\n", wrap(record.Line(heading(b)), width, ""), wrap(record.Line(validity(b)), width, ""))
 	for _, g := range grids(b) {
 		fmt.Fprintf(&out, "\n%s\n%s\n%s\n", wrap(g.title, width, ""), g.terminal(), wrap(g.footer, width, ""))
 	}
-	for _, s := range append(words(b), section{"Claims", claimGroups(b)}) {
+	listed(&out, append(words(b), section{"Claims", claimGroups(b)}))
+	return record.Visible(out.String()) // the cells of the tables too
+}
+
+// listed writes the sections that have any lines, each line an item.
+func listed(out *strings.Builder, of []section) {
+	for _, s := range of {
 		if len(s.lines) == 0 {
 			continue
 		}
-		fmt.Fprintf(&out, "\n%s\n", s.title)
+		fmt.Fprintf(out, "\n%s\n", s.title)
 		for _, said := range s.lines {
-			fmt.Fprintf(&out, "  - %s\n", wrap(line(said), width-4, "    "))
+			fmt.Fprintf(out, "  - %s\n", wrap(record.Line(said), width-4, "    "))
 		}
 	}
-	return record.Visible(out.String()) // the cells of the tables too
 }
 
 // terminal draws a grid in aligned columns; its headings break between words, so

@@ -74,19 +74,20 @@ func unpack(name, folder string) (string, error) {
 }
 
 // opened is a bundle's directory: the one that is named, or that of a packed
-// bundle, unpacked where done takes it away again.
+// bundle, unpacked where done takes it away again; done is
+// never nil.
 func opened(name string) (dir string, done func(), err error) {
 	if !strings.HasSuffix(name, reports.PackedExtension) {
 		return name, func() {}, nil
 	}
 	folder, err := os.MkdirTemp("", "assay-bundle-")
 	if err != nil {
-		return "", nil, err
+		return "", func() {}, err
 	}
 	done = func() { _ = os.RemoveAll(folder) }
 	if dir, err = unpack(name, folder); err != nil {
 		done()
-		return "", nil, err
+		return "", func() {}, err
 	}
 	return filepath.Clean(dir), done, nil
 }

@@ -13,7 +13,8 @@ import (
 )
 
 func compareCommand() *cobra.Command {
-	format, minimum, level := "table", "5%", "95%"
+	format := "table"
+	minimum, level := inPercent(comparison.DefaultMinimum), inPercent(comparison.DefaultLevel)
 	sums := ""
 	var metrics []string
 	c := &cobra.Command{
@@ -41,9 +42,9 @@ func compareCommand() *cobra.Command {
 			if levelErr == nil {
 				levelErr = o.Check()
 			}
-			old, doneOld, oldErr := openedBundle(args[0])
+			old, doneOld, oldErr := opened(args[0])
 			defer doneOld()
-			later, doneNew, newErr := openedBundle(args[1])
+			later, doneNew, newErr := opened(args[1])
 			defer doneNew()
 			if err := errors.Join(formatErr, minimumErr, levelErr, comparison.CheckMetrics(metrics), oldErr, newErr); err != nil {
 				return err
@@ -72,14 +73,8 @@ func compareCommand() *cobra.Command {
 	return c
 }
 
-// openedBundle is [opened] with something to be done whatever happened.
-func openedBundle(name string) (string, func(), error) {
-	dir, done, err := opened(name)
-	if done == nil || err != nil {
-		done = func() {}
-	}
-	return dir, done, err
-}
+// inPercent writes a share as plans do.
+func inPercent(share float64) string { return plan.Percent{Value: share * 100}.String() }
 
 // share is a share that a flag gives as plans write it.
 func share(flag, text string) (float64, error) {

@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/record"
 	"assay/reports"
 )
 
@@ -43,7 +43,7 @@ func verifyCommand() *cobra.Command {
 				return err
 			}
 			for _, reason := range v.Reasons {
-				fmt.Fprintln(cmd.OutOrStdout(), oneLine(reason))
+				fmt.Fprintln(cmd.OutOrStdout(), record.Line(reason))
 			}
 			if !v.Holds() {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s does not hold, for %d reason(s)\n", args[0], len(v.Reasons))
@@ -51,10 +51,10 @@ func verifyCommand() *cobra.Command {
 			}
 			validity := "the protocol was kept"
 			if !v.Validity.Valid {
-				validity = fmt.Sprintf("the run says of itself that it is invalid, for %d reason(s), the first: %s", len(v.Validity.Reasons), oneLine(v.Validity.Reasons[0]))
+				validity = fmt.Sprintf("the run says of itself that it is invalid, for %d reason(s), the first: %s", len(v.Validity.Reasons), record.Line(v.Validity.Reasons[0]))
 			}
 			if n := len(v.FailedSpecs); n > 0 {
-				validity += fmt.Sprintf("; %d spec(s) of its JUnit report did not pass, the first: %s", n, oneLine(v.FailedSpecs[0]))
+				validity += fmt.Sprintf("; %d spec(s) of its JUnit report did not pass, the first: %s", n, record.Line(v.FailedSpecs[0]))
 			}
 			switch s := v.Signature; {
 			case s.By != "":
@@ -70,6 +70,3 @@ func verifyCommand() *cobra.Command {
 	c.Flags().StringVar(&principal, "principal", "", "and by this one, such as you@example.com")
 	return c
 }
-
-// oneLine keeps a text from beginning a line of its own.
-func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " / ") }

@@ -569,7 +569,7 @@ func (s *summarizer) flows(p record.Population, waves []record.Wave, out *OpenAr
 	g := capacity.Grows(path, growthConfidence)
 	out.Growth = Growth{PerSecond: s.value(float64(path[len(path)-1])/seconds, "rps", len(path)-1, population), Unstable: g.Unstable, Reason: g.Reason, Left: left}
 	if g.P != nil {
-		p := round(*g.P)
+		p := Round(*g.P)
 		out.Growth.PValue = &p
 	}
 }
@@ -627,7 +627,7 @@ func (s *summarizer) search(l plan.Lifecycle) Searched {
 		p.Objectives = slices.Clone(p.Objectives)
 		for i := range p.Objectives {
 			o := &p.Objectives[i]
-			o.Effective, o.Lower, o.Upper = round(o.Effective), round(o.Lower), round(o.Upper)
+			o.Effective, o.Lower, o.Upper = Round(o.Effective), Round(o.Lower), Round(o.Upper)
 		}
 		out.Probes = append(out.Probes, p)
 	}

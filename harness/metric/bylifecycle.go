@@ -26,10 +26,7 @@ type AtTier struct {
 // concurrency run, in the order of the tiers and then of the records. They are
 // no part of the summary. What can't be computed is null with the reason.
 func ByLifecycle(p *plan.Plan, run record.Run) []AtTier {
-	s := &summarizer{plan: p, run: run, provenance: record.Derived}
-	if p.Emulated() {
-		s.provenance = record.Emulated
-	}
+	s := &summarizer{plan: p, run: run.Indexed(), provenance: provenance(p)}
 	var out []AtTier
 	for _, tier := range p.Sweep.Tiers {
 		for _, l := range run.Lifecycles {

@@ -20,13 +20,18 @@ func Summarize(p *plan.Plan, run record.Run) Summary {
 	return SummarizeFound(p, run, Check(p, run)) // which says it too if the plan can't be frozen
 }
 
+// provenance is that of what is computed from a plan's records.
+func provenance(p *plan.Plan) record.Provenance {
+	if p.Emulated() {
+		return record.Emulated
+	}
+	return record.Derived
+}
+
 // SummarizeFound is [Summarize] for who has what [Check] found.
 func SummarizeFound(p *plan.Plan, run record.Run, findings []Finding) Summary {
 	run = run.Indexed()
-	s := &summarizer{plan: p, schedule: Schedule(p, run), run: run, provenance: record.Derived, found: map[[2]int][]Finding{}, cut: abandonedPairs(run)}
-	if p.Emulated() {
-		s.provenance = record.Emulated
-	}
+	s := &summarizer{plan: p, schedule: Schedule(p, run), run: run, provenance: provenance(p), found: map[[2]int][]Finding{}, cut: abandonedPairs(run)}
 	frozen, _ := plan.Freeze(p)
 	out := Summary{
 		Schema: SummarySchema, Contract: Contract, PlanSHA256: frozen.SHA256, ScheduleSHA256: p.Schedule().SHA256(), Run: run.Environment.Run,
@@ -112,7 +117,7 @@ func (s *summarizer) status() string {
 // value makes a number of measured ns scaled to result seconds, or of another
 // unit as it is.
 func (s *summarizer) value(v float64, unit string, n int, population string) Value {
-	v = round(v)
+	v = Round(v)
 	return Value{Value: &v, Unit: unit, N: n, Population: population, Provenance: s.provenance}
 }
 
@@ -240,7 +245,7 @@ func (s *summarizer) client(w record.Wave, p record.Population, out *Wave) {
 	lags := rank(knownLags(p.Attempts))
 	population := p.Name + ", events with a token"
 	measured := func(v float64, unit string, n int, population string) Value {
-		v = round(v)
+		v = Round(v)
 		return Value{Value: &v, Unit: unit, N: n, Population: population, Provenance: record.Derived}
 	}
 	null := func(unit, population, reason string) Value {
@@ -496,7 +501,7 @@ func (s *summarizer) arm(role plan.Role, tier int) Arm {
 
 // spread is the median and the range of values, of which there is one at least.
 func (s *summarizer) spread(values []float64, unit, population string) Spread {
-	low, high := round(slices.Min(values)), round(slices.Max(values))
+	low, high := Round(slices.Min(values)), Round(slices.Max(values))
 	return Spread{Median: s.value(Median(values), unit, len(values), population), Min: &low, Max: &high}
 }
 

@@ -209,7 +209,8 @@ const (
 	guard  = 13
 )
 
-func round(v float64) float64 {
+// Round is a number as a summary keeps it: the same on every machine.
+func Round(v float64) float64 {
 	for _, n := range []int{guard, digits} {
 		// Decimal rounding by strconv is exact, and so the same everywhere;
 		// its own output always parses.

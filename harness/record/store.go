@@ -22,6 +22,12 @@ const (
 	LogsDir           = "logs"
 )
 
+// The plan of a bundle and the sums of its files, which others write.
+const (
+	PlanFile = "plan.yaml"
+	SumsFile = "SHA256SUMS"
+)
+
 // Chained are the files whose lines form chains. The last two are there only
 // where the plan samples.
 var Chained = []string{RequestsFile, WavesFile, LifecyclesFile, TelemetryFile, EngineMetricsFile}

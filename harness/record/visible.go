@@ -36,6 +36,12 @@ func Visible(text string) string {
 	return out.String()
 }
 
+// Line is a text as one line in which nothing is hidden: what a server said can
+// neither begin a line of its own nor speak to a terminal.
+func Line(text string) string {
+	return Visible(strings.NewReplacer("\r\n", " / ", "\n", " / ", "\t", " ").Replace(text))
+}
+
 // plain is whether nothing in a text has to be looked at.
 func plain(text string) bool {
 	for i := range len(text) {
